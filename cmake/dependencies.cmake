@@ -1,0 +1,13 @@
+# Every dependency is a Debian 12 package; docs/decisions/0002-dependencies.md says why each is here.
+find_package(fmt 9 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3 REQUIRED)
+find_package(CLI11 2 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_path(PERAXIS_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h REQUIRED)
+find_program(PERAXIS_FLATC flatc REQUIRED)
+find_path(PERAXIS_STB_INCLUDE stb/stb_image.h REQUIRED)
+if(PERAXIS_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,44 @@
+# peraxis_add_library(NAME folder-library DEPENDS other folders...): all .cpp below the folder.
+function(peraxis_add_library)
+  cmake_parse_arguments(ARG "INTERFACE" "NAME" "DEPENDS;LINK" ${ARGN})
+  if(ARG_INTERFACE)
+    add_library(peraxis_${ARG_NAME} INTERFACE)
+    set(scope INTERFACE)
+  else()
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+    list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+    add_library(peraxis_${ARG_NAME} STATIC ${sources})
+    set(scope PUBLIC)
+  endif()
+  target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options fmt::fmt-header-only
+    tl::expected ${ARG_LINK})
+  foreach(dependency ${ARG_DEPENDS})
+    target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_${dependency})
+  endforeach()
+endfunction()
+
+# peraxis_flatbuffers(TARGET SCHEMA): generates <build>/generated/<name>_generated.h for TARGET.
+function(peraxis_flatbuffers target schema)
+  get_filename_component(name ${schema} NAME_WE)
+  set(out ${CMAKE_BINARY_DIR}/generated/${name}_generated.h)
+  add_custom_command(OUTPUT ${out}
+    COMMAND ${PERAXIS_FLATC} --cpp --scoped-enums -o ${CMAKE_BINARY_DIR}/generated ${schema}
+    DEPENDS ${schema} VERBATIM)
+  add_custom_target(peraxis_${name}_schema DEPENDS ${out})
+  add_dependencies(${target} peraxis_${name}_schema)
+  target_include_directories(${target} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/generated
+    ${PERAXIS_FLATBUFFERS_INCLUDE})
+endfunction()
+
+# peraxis_add_test(NAME SOURCES... DEPENDS folders...): one GoogleTest program.
+function(peraxis_add_test)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main peraxis_options)
+  foreach(dependency ${ARG_DEPENDS})
+    target_link_libraries(${ARG_NAME} PRIVATE peraxis_${dependency})
+  endforeach()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT 900
+    ENVIRONMENT "PERAXIS_BINARY=$<$<TARGET_EXISTS:peraxis>:$<TARGET_FILE:peraxis>>")
+endfunction()

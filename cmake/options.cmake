@@ -1,0 +1,28 @@
+option(PERAXIS_TESTS "build the tests" ON)
+option(PERAXIS_FUZZ "build the fuzz targets (clang only)" OFF)
+option(PERAXIS_WERROR "warnings are errors" ON)
+set(PERAXIS_SANITIZE "" CACHE STRING "sanitizers, comma separated: address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+add_library(peraxis_options INTERFACE)
+target_compile_options(peraxis_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wimplicit-fallthrough
+  -ffp-contract=off                  # float results must not depend on the machine
+  $<$<BOOL:${PERAXIS_WERROR}>:-Werror>)
+target_compile_definitions(peraxis_options INTERFACE
+  $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
+target_include_directories(peraxis_options INTERFACE
+  ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/include)
+if(PERAXIS_SANITIZE)
+  target_compile_options(peraxis_options INTERFACE -fsanitize=${PERAXIS_SANITIZE}
+    -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(peraxis_options INTERFACE -fsanitize=${PERAXIS_SANITIZE})
+endif()
+if(PERAXIS_FUZZ)
+  target_compile_options(peraxis_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined
+    -fno-sanitize-recover=all)
+  target_link_options(peraxis_options INTERFACE -fsanitize=address,undefined)
+endif()

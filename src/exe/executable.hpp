@@ -1,0 +1,157 @@
+// The executable: everything a run needs, made once by `peraxis compile`. A container only: it knows
+// nothing of layouts or registers. docs/executable.md describes the file.
+//
+// How a run uses it: allocate `buffers` on the device and copy their data in; apply `relocations` to the
+// command words; then walk `steps` in order. Tensors live in two places: as dense NHWC arrays on the host
+// (CPU operators read and write those) and as NC1HWC2 cubes in device memory (`placements`).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace peraxis::exe {
+
+inline constexpr uint32_t kFormatVersion = 1;
+
+enum class BufferKind : uint8_t {
+  Commands,     // 64-bit command words, little-endian
+  Constants,    // packed weights and per-channel operands
+  Activations,  // no data: contents undefined before the first run
+};
+struct Buffer {
+  std::string name;
+  BufferKind kind = BufferKind::Activations;
+  int64_t size = 0;           // bytes
+  std::vector<uint8_t> data;  // `size` bytes, empty for Activations
+};
+
+// The 32-bit value of command word `word` (of the Commands buffer) becomes address(buffer) + addend.
+struct Relocation {
+  int64_t word = 0;
+  int32_t buffer = 0;
+  int64_t addend = 0;
+};
+
+enum class TaskKind : uint8_t {
+  Direct,         // direct convolution (also fully connected)
+  Depthwise,      // the hardware's depthwise mode
+  BlockDiagonal,  // depthwise run as a direct convolution whose weights are zero off the diagonal
+};
+// One command program and where it came from.
+struct Task {
+  int64_t first_word = 0;  // in the Commands buffer
+  int32_t words = 0;       // including the four-word tail
+  int32_t op = 0;          // operator index in the graph
+  TaskKind kind = TaskKind::Direct;
+  int32_t first_row = 0, rows = 0;      // output rows it computes
+  int32_t real_input_channels = 0;      // of the layer; dummy channels not counted
+  int32_t real_output_channels = 0;     // of this task; dummies and window-sum kernels not counted
+  int32_t set = 0;                      // index of the channel set (strategies that split channels)
+};
+
+// A cube in device memory: [ceil(channels/16)][h][w][16] bytes for int8, [channels/4][h][w][4] int32.
+struct Cube {
+  int32_t buffer = 0;
+  int64_t offset = 0;  // bytes
+  int64_t h = 0, w = 0;
+  int64_t channels = 0;  // slots, a multiple of 16 (int8) or 4 (int32)
+  int32_t element_bytes = 1;
+};
+
+// Where tensor `tensor` lives on the device, and how a host array turns into it. uint8 tensors are stored
+// as stored-128. The logical map of the cube is [h][w][c]; host arrays are dense in that order. Slots
+// beyond `c` are filled with `zero_point` on upload.
+struct Placement {
+  int32_t tensor = 0;
+  Cube cube;
+  int64_t c = 0;           // logical channels
+  bool is_uint8 = false;
+  int32_t zero_point = 0;  // in the int8 domain
+};
+
+enum class StepKind : uint8_t {
+  Cpu,         // run operator `op` with the CPU kernels (host arrays in, host arrays out)
+  Upload,      // host array of placements[placement].tensor -> device cube
+  Download,    // device cube -> host array
+  Job,         // tasks [first_task, first_task + task_count) as one chain
+  Gather,      // host_steps[host_step]: int8 cubes of channel subsets -> placement's cube
+  Requantize,  // host_steps[host_step]: int32 cubes -> placement's cube, by the reference arithmetic
+  Correct,     // host_steps[host_step]: int8 cube rescaled per channel (max-scale)
+};
+struct Step {
+  StepKind kind = StepKind::Cpu;
+  int32_t op = -1;
+  int32_t placement = -1;
+  int32_t first_task = 0, task_count = 0;
+  int32_t host_step = -1;
+};
+
+enum class Rounding : uint8_t {
+  Two,     // MultiplyByQuantizedMultiplier with two roundings (convolutions, litert-ref)
+  Once,    // the Q31 product rounded once, ties up (single-rounding)
+  Double,  // round(double(acc) * multiplier), half away (FULLY_CONNECTED, litert-ref)
+};
+
+// Where logical output channel c is found, and what the host does with it.
+struct HostChannel {
+  int32_t region = 0;     // index into HostStep::regions
+  int32_t slot = 0;       // channel slot in that cube
+  int64_t addend = 0;     // Requantize: added to the raw sum (bias and zero-point terms)
+  int32_t sum_slot = -1;  // Requantize: slot of the window sum in the same region, -1 for none
+  int32_t sum_factor = 0; // Requantize: raw += sum_factor * window sum (minus the weight zero point)
+  int32_t mantissa = 0, exponent = 0;  // Requantize: Q31 multiplier
+  double multiplier = 0;  // Requantize with Rounding::Double; Correct: ratio to the task's scale
+};
+struct HostStep {
+  int32_t op = 0;
+  std::vector<Cube> regions;          // the source cubes
+  std::vector<HostChannel> channels;  // one a logical output channel
+  Rounding rounding = Rounding::Two;
+  int32_t zero_point = 0;      // of the output, int8 domain
+  int32_t low = -128, high = 127;  // activation range, int8 domain
+};
+
+// How each convolution-like operator is run, for reports.
+struct LayerPlan {
+  int32_t op = 0;
+  std::string device;    // "npu" or "cpu"
+  std::string strategy;  // "hw-multiply", ...; empty on the CPU
+  std::string reason;    // why it is on the CPU, or why the strategy differs from the one asked for
+  int32_t tasks = 0;
+  int64_t macs = 0;
+};
+
+struct Executable {
+  std::string target = "rk3588";
+  std::string compiler;   // "peraxis 0.1.0"
+  std::string model;      // name of the source model
+  uint64_t model_hash = 0;  // xxh64 of the source file
+  std::string accuracy, reference, strategy;  // as asked for
+  std::string graph;      // IR text (ir::print); constants in `constants`
+  struct Constant {
+    int32_t tensor = 0;
+    std::vector<uint8_t> data;
+  };
+  std::vector<Constant> constants;  // those the CPU operators need
+  std::vector<Buffer> buffers;
+  std::vector<Relocation> relocations;
+  std::vector<Task> tasks;
+  std::vector<Placement> placements;
+  std::vector<HostStep> host_steps;
+  std::vector<Step> steps;
+  std::vector<LayerPlan> layers;
+};
+
+// Checks every index, range, size and checksum. read() calls it; the machine and runtime may rely on it.
+Status verify(const Executable& executable);
+
+Result<std::vector<uint8_t>> write(const Executable& executable);
+Result<Executable> read(std::span<const uint8_t> bytes);
+// True when the bytes start like one of our files (they may still be broken).
+bool looks_like_executable(std::span<const uint8_t> bytes);
+
+}  // namespace peraxis::exe

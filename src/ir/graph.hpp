@@ -1,0 +1,172 @@
+// The graph between import and plan: tensors and operators by index, quantization kept exactly as the
+// model states it. Tensor indices are the model's own, so every report and dump can name them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace peraxis::ir {
+
+enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool };
+const char* data_type_name(DataType type);  // "float32", "int8", ...
+std::optional<DataType> data_type_from_name(std::string_view name);
+int64_t data_type_bytes(DataType type);
+
+// real = scale * (stored - zero_point). Empty scale: not quantized. One scale: per-tensor. More: per-axis
+// along quantized_dimension; zero_point then has the same length.
+struct QuantParams {
+  std::vector<float> scale;
+  std::vector<int64_t> zero_point;
+  int32_t quantized_dimension = 0;
+  bool quantized() const { return !scale.empty(); }
+  bool per_axis() const { return scale.size() > 1; }
+  bool operator==(const QuantParams&) const = default;
+};
+
+struct Tensor {
+  std::string name;
+  DataType type = DataType::Int8;
+  std::vector<int32_t> shape;  // TFLite's order: NHWC for maps, [out,kh,kw,in] for convolution weights
+  QuantParams quant;
+  bool is_constant = false;
+  std::vector<uint8_t> data;  // constants only: little-endian, dense, shape order
+
+  int64_t elements() const;  // product of the shape; 1 for a scalar
+  int64_t bytes() const { return elements() * data_type_bytes(type); }
+};
+
+// A 4-D map by name. Lower ranks are filled with ones in front (as TFLite's broadcasting does).
+struct Nhwc {
+  int64_t n = 1, h = 1, w = 1, c = 1;
+  int64_t elements() const { return n * h * w * c; }
+  bool operator==(const Nhwc&) const = default;
+};
+Nhwc nhwc(const Tensor& tensor);  // rank 0..4; the importer and the verifier refuse higher ranks where needed
+
+enum class Padding : uint8_t { Same, Valid };
+enum class Activation : uint8_t { None, Relu, ReluN1To1, Relu6 };
+const char* padding_name(Padding padding);           // "same", "valid"
+const char* activation_name(Activation activation);  // "none", "relu", "relu_n1_to_1", "relu6"
+
+struct NoAttributes {
+  bool operator==(const NoAttributes&) const = default;
+};
+struct BinaryAttributes {
+  Activation activation = Activation::None;
+  bool operator==(const BinaryAttributes&) const = default;
+};
+struct ConvAttributes {  // CONV_2D and DEPTHWISE_CONV_2D
+  Padding padding = Padding::Same;
+  int32_t stride_h = 1, stride_w = 1;
+  int32_t dilation_h = 1, dilation_w = 1;
+  Activation activation = Activation::None;
+  bool operator==(const ConvAttributes&) const = default;
+};
+struct FullyConnectedAttributes {
+  Activation activation = Activation::None;
+  bool keep_num_dims = false;
+  bool operator==(const FullyConnectedAttributes&) const = default;
+};
+struct PoolAttributes {
+  Padding padding = Padding::Same;
+  int32_t stride_h = 1, stride_w = 1, filter_h = 1, filter_w = 1;
+  Activation activation = Activation::None;
+  bool operator==(const PoolAttributes&) const = default;
+};
+struct ConcatenationAttributes {
+  int32_t axis = 0;  // may be negative, as in the file
+  Activation activation = Activation::None;
+  bool operator==(const ConcatenationAttributes&) const = default;
+};
+struct SoftmaxAttributes {
+  float beta = 1.0F;
+  bool operator==(const SoftmaxAttributes&) const = default;
+};
+struct ReduceAttributes {
+  bool keep_dims = false;
+  bool operator==(const ReduceAttributes&) const = default;
+};
+struct StridedSliceAttributes {
+  int32_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
+  bool offset = false;
+  bool operator==(const StridedSliceAttributes&) const = default;
+};
+struct SplitAttributes {
+  int32_t num_splits = 1;
+  bool operator==(const SplitAttributes&) const = default;
+};
+struct ResizeAttributes {
+  bool align_corners = false, half_pixel_centers = false;
+  bool operator==(const ResizeAttributes&) const = default;
+};
+struct LeakyReluAttributes {
+  float alpha = 0.0F;
+  bool operator==(const LeakyReluAttributes&) const = default;
+};
+
+using Attributes =
+    std::variant<NoAttributes, BinaryAttributes, ConvAttributes, FullyConnectedAttributes, PoolAttributes,
+                 ConcatenationAttributes, SoftmaxAttributes, ReduceAttributes, StridedSliceAttributes,
+                 SplitAttributes, ResizeAttributes, LeakyReluAttributes>;
+
+enum class OpKind : uint8_t {
+#define PERAXIS_OP(kind, name, code, attributes) kind,
+#include "ir/ops.def"
+#undef PERAXIS_OP
+};
+const char* op_name(OpKind kind);  // "conv_2d"
+std::optional<OpKind> op_kind_from_name(std::string_view name);
+std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code);
+bool is_convolution_like(OpKind kind);  // conv_2d, depthwise_conv_2d, fully_connected
+
+inline constexpr int32_t kAbsent = -1;  // an optional input that is not there
+
+struct Op {
+  OpKind kind = OpKind::Add;
+  std::vector<int32_t> inputs;   // tensor indices, kAbsent where an optional input is missing
+  std::vector<int32_t> outputs;  // tensor indices
+  Attributes attributes;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;  // in execution order
+  std::vector<int32_t> inputs, outputs;
+
+  const Tensor& tensor(int32_t index) const { return tensors[static_cast<size_t>(index)]; }
+  // "conv_2d 7 'model/conv1'": how errors and reports name operator `index`.
+  std::string op_label(size_t index) const;
+};
+
+// Checks every rule the later stages rely on: indices, order of definition, shapes against the operator's
+// shape rule, types and quantization that LiteRT accepts (litert-arithmetic.md), constant sizes.
+// The error names operator, tensor, value and limit.
+Status verify(const Graph& graph);
+
+// Text form: one line a tensor or operator; constants by size and hash only unless `with_data`.
+// parse(print(g, true)) is g again.
+std::string print(const Graph& graph, bool with_data = false);
+Result<Graph> parse(std::string_view text);
+
+// Range of stored values a fused activation leaves (litert-arithmetic.md 1, "Activation range").
+struct StoredRange {
+  int32_t low = 0, high = 0;
+};
+StoredRange type_range(DataType type);
+StoredRange activation_range(const Tensor& output, Activation activation);
+
+// Spatial sizes of convolutions and pools (litert-arithmetic.md 1, "Spatial sizes").
+struct SpatialAxis {
+  int64_t out = 0;     // output size
+  int64_t before = 0;  // padding at the top or left; the extra one of an odd total is at the other end
+  int64_t after = 0;
+};
+SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, Padding padding);
+
+}  // namespace peraxis::ir

@@ -1,0 +1,57 @@
+// Every rounding rule of the project, once, named after what it does. Nothing else in the tree shifts a
+// signed accumulator. "Ties" are values exactly half way between two integers.
+//
+// The names of the hardware document (npu/hardware.md 2.2): rne = shift_ties_even, rha = shift_ties_away,
+// rhu = shift_ties_up. Those of LiteRT: SRDHM = doubling_high_mul_saturating, RDPOT = shift_ties_away.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace peraxis::num {
+
+using int128 = __int128;
+
+// x / 2^n to the nearest integer, ties to the even one. n in 0..62.
+constexpr int64_t shift_ties_even(int64_t x, int n) {
+  if (n == 0) return x;
+  const int64_t q = x >> n;
+  const int64_t r = x & ((int64_t{1} << n) - 1);
+  const int64_t half = int64_t{1} << (n - 1);
+  return q + ((r > half || (r == half && (q & 1) != 0)) ? 1 : 0);
+}
+
+// x / 2^n to the nearest integer, ties away from zero. n in 0..62.
+constexpr int64_t shift_ties_away(int64_t x, int n) {
+  if (n == 0) return x;
+  const int64_t q = x >> n;
+  const int64_t r = x & ((int64_t{1} << n) - 1);
+  const int64_t half = int64_t{1} << (n - 1);
+  return q + ((r > half || (r == half && x >= 0)) ? 1 : 0);
+}
+
+// x / 2^n to the nearest integer, ties towards plus infinity. n in 0..62.
+constexpr int64_t shift_ties_up(int64_t x, int n) {
+  if (n == 0) return x;
+  const int64_t q = x >> n;
+  const int64_t r = x & ((int64_t{1} << n) - 1);
+  return q + (r >= (int64_t{1} << (n - 1)) ? 1 : 0);
+}
+
+constexpr int64_t saturate(int64_t x, int64_t low, int64_t high) { return x < low ? low : (x > high ? high : x); }
+constexpr int32_t saturate_int32(int64_t x) {
+  return static_cast<int32_t>(saturate(x, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+}
+constexpr int8_t saturate_int8(int64_t x) { return static_cast<int8_t>(saturate(x, -128, 127)); }
+
+// Reduction modulo 2^32 to two's complement.
+constexpr int32_t wrap_int32(int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(x))); }
+
+// round(a*b / 2^31), ties towards plus infinity; -2^31 * -2^31 saturates.
+constexpr int32_t doubling_high_mul_saturating(int32_t a, int32_t b) {
+  if (a == std::numeric_limits<int32_t>::min() && b == a) return std::numeric_limits<int32_t>::max();
+  const int64_t p = int64_t{a} * int64_t{b};
+  return static_cast<int32_t>((p + (p >= 0 ? (int64_t{1} << 30) : 1 - (int64_t{1} << 30))) / (int64_t{1} << 31));
+}
+
+}  // namespace peraxis::num
