@@ -1,0 +1,40 @@
+// Graph in, executable out: for every operator the device (and the reason), for every convolution-like
+// operator a strategy, then tiles, tasks, memory plan, command words and the host's steps between jobs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "exe/executable.hpp"
+#include "ir/graph.hpp"
+#include "num/reference.hpp"
+
+namespace peraxis::compiler {
+
+enum class Accuracy : uint8_t { Fast, Exact };
+
+struct Options {
+  std::string strategy = "auto";  // a name of strategy_names(), or "auto": chosen by `accuracy`
+  Accuracy accuracy = Accuracy::Fast;
+  num::Reference reference = num::Reference::LitertRef;
+  bool no_fallback = false;   // a convolution-like operator whose MACs are not tasks is an error
+  std::string target = "rk3588";
+  uint64_t model_hash = 0;    // recorded in the executable
+  // For tests: smaller limits force tiles and splits. 0: the chip's.
+  int32_t max_tile_rows = 0;
+  int32_t max_task_channels = 0;
+};
+
+// "max-scale", "hw-multiply", ... in the order of strategies.def.
+std::vector<std::string> strategy_names();
+
+// The graph must have passed ir::verify. Errors name the operator.
+Result<exe::Executable> compile(const ir::Graph& graph, const Options& options);
+
+// One operator as a graph of its own: its activations become inputs and outputs, constants are kept.
+// Tensor indices are kept too (unused tensors stay, empty), so reports can name them.
+ir::Graph extract_operator(const ir::Graph& graph, size_t op);
+
+}  // namespace peraxis::compiler

@@ -1,0 +1,44 @@
+// Runs an executable: buffers on a device, steps in order, CPU operators between jobs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "device/device.hpp"
+#include "exe/executable.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::runtime {
+
+struct RunCounters {
+  int64_t tasks = 0;
+  int64_t macs = 0;      // multiply-accumulates of real channels, from the registers of executed tasks
+  double cpu_ms = 0;     // CPU operators and host steps
+  double device_ms = 0;  // jobs
+};
+
+struct SessionOptions {
+  int threads = 1;
+  // Called with every activation once it is complete, as a dense host array (NHWC, stored type).
+  std::function<void(int32_t tensor, std::span<const uint8_t>)> observer;
+};
+
+class Session {
+ public:
+  // Allocates the buffers on `device`, copies data, applies relocations. Keeps the executable.
+  static Result<std::unique_ptr<Session>> create(exe::Executable executable, device::Device& device,
+                                                 SessionOptions options = {});
+  virtual ~Session() = default;
+
+  virtual const ir::Graph& graph() const = 0;
+  // inputs[i]: dense bytes of graph().inputs[i]. Returns the outputs in the model's order.
+  virtual Result<std::vector<std::vector<uint8_t>>> run(std::span<const std::span<const uint8_t>> inputs) = 0;
+  virtual const RunCounters& counters() const = 0;  // of the last run
+};
+
+}  // namespace peraxis::runtime
