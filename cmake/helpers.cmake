@@ -7,8 +7,13 @@ function(peraxis_add_library)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-    add_library(peraxis_${ARG_NAME} STATIC ${sources})
-    set(scope PUBLIC)
+    if(NOT sources)  # a folder whose code is still to come
+      add_library(peraxis_${ARG_NAME} INTERFACE)
+      set(scope INTERFACE)
+    else()
+      add_library(peraxis_${ARG_NAME} STATIC ${sources})
+      set(scope PUBLIC)
+    endif()
   endif()
   target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options fmt::fmt-header-only
     tl::expected ${ARG_LINK})
@@ -19,6 +24,10 @@ endfunction()
 
 # peraxis_flatbuffers(TARGET SCHEMA): generates <build>/generated/<name>_generated.h for TARGET.
 function(peraxis_flatbuffers target schema)
+  get_target_property(type ${target} TYPE)
+  if(NOT EXISTS ${schema} OR type STREQUAL "INTERFACE_LIBRARY")
+    return()
+  endif()
   get_filename_component(name ${schema} NAME_WE)
   set(out ${CMAKE_BINARY_DIR}/generated/${name}_generated.h)
   add_custom_command(OUTPUT ${out}

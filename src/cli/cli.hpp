@@ -1,0 +1,51 @@
+// The command line: one subcommand a file in commands/, listed in commands.def. Exit codes: 0 done, 1 failed
+// (a broken model, a missing file, a device that refuses), 2 wrong usage. Errors go to stderr as
+// "peraxis: error: ...", results to stdout; with --json stdout holds one JSON document and nothing else.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace peraxis::cli {
+
+int run(int argc, char** argv);
+
+// An error that knows whether the user's command line is to blame (exit code 2) or something else (1).
+// Errors of the libraries convert to the second kind.
+struct CliError {
+  Error error;
+  bool usage = false;
+
+  CliError(Error e, bool is_usage = false) : error(std::move(e)), usage(is_usage) {}  // NOLINT: implicit
+};
+template <class T>
+using CliResult = tl::expected<T, CliError>;
+using CliStatus = CliResult<void>;
+
+template <class... Args>
+tl::unexpected<CliError> usage(fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<CliError>(
+      CliError({ErrorCode::InvalidArgument, fmt::format(format, std::forward<Args>(args)...), {}}, true));
+}
+
+// A command declares its options on `app` and leaves a callback there that runs it.
+// The callback stores its result in `outcome`.
+#define PERAXIS_COMMAND(name, description) void add_##name(CLI::App& app, CliStatus& outcome);
+#include "cli/commands.def"
+#undef PERAXIS_COMMAND
+
+}  // namespace peraxis::cli
+
+// PERAXIS_TRY on a CliResult.
+namespace peraxis::detail {
+template <class T>
+T take(cli::CliResult<T>& result) {
+  return std::move(*result);
+}
+inline void take(cli::CliStatus&) {}
+}  // namespace peraxis::detail

@@ -1,0 +1,287 @@
+// peraxis run: inputs in, outputs, boxes and a picture out, on the machine model or on the CPU kernels.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+
+#include "base/file.hpp"
+#include "base/table.hpp"
+#include "cli/cli.hpp"
+#include "cli/execute.hpp"
+#include "cli/facts.hpp"
+#include "cli/inputs.hpp"
+#include "cli/interpret.hpp"
+#include "cli/layers.hpp"
+#include "cli/load.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "runtime/program.hpp"
+#include "vision/draw.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+struct RunOptions {
+  std::string model;
+  BuildOptions build;
+  InputOptions inputs;
+  InfoOptions info;
+  std::string device = "auto";
+  std::string output_dir, dump;
+  bool json = false;
+  int threads = 0;
+};
+
+// Everything a report is made of.
+struct Run {
+  ir::Graph graph;
+  std::string accuracy, reference, strategy;
+  Execution execution;
+  std::optional<Interpretation> interpretation;  // with --image
+  std::vector<std::string> files;                // by output; empty without --output-dir
+  std::string annotated;
+  double load_ms = 0, compile_ms = 0, total_ms = 0;
+  std::vector<std::string> warnings;
+};
+
+CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
+  if (loaded.executable) {
+    if (!options.build.given.empty())
+      return usage("{} is already compiled ({}, {}, strategy {}); {} cannot change that", options.model,
+                   loaded.executable->accuracy, loaded.executable->reference, loaded.executable->strategy,
+                   options.build.given.front());
+    if (options.device == "cpu")
+      return usage("{} is compiled for the NPU and cannot run with --device cpu; give the model", options.model);
+    if (options.build.no_fallback)
+      return usage("--no-fallback is a choice of compilation; {} is already compiled", options.model);
+  }
+  if (options.device == "cpu" && options.build.no_fallback)
+    return usage("--no-fallback and --device cpu exclude each other");
+  return {};
+}
+
+std::string device_of(const std::string& asked) {
+  if (asked != "auto") return asked;
+  fmt::print(stderr, "peraxis: no NPU found; using the machine model\n");
+  return "sim";
+}
+
+Status make_output_dir(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path, error))
+    return fail(ErrorCode::Io, "cannot make the output directory {}: {}", path,
+                error ? error.message() : "it is not a directory");
+  return {};
+}
+
+std::string in_dir(const std::string& dir, const std::string& name) {
+  return (std::filesystem::path(dir) / name).string();
+}
+
+Status write_outputs(const RunOptions& options, const std::optional<vision::Image>& picture, Run& run) {
+  for (size_t i = 0; i < run.execution.outputs.size(); ++i) {
+    const std::string path = in_dir(options.output_dir, fmt::format("{}.npy", i));
+    PERAXIS_TRY(base::write_npy(path, tensor_array(run.graph.tensor(run.graph.outputs[i]), run.execution.outputs[i])));
+    run.files.push_back(path);
+  }
+  if (!picture) return {};
+  const std::span<const vision::Detection> boxes = run.interpretation
+                                                       ? std::span<const vision::Detection>(run.interpretation->detections)
+                                                       : std::span<const vision::Detection>();
+  const vision::Image drawn = PERAXIS_TRY(vision::draw_detections(*picture, boxes));
+  run.annotated = in_dir(options.output_dir, "annotated.png");
+  return base::write_file(run.annotated, std::span<const uint8_t>(PERAXIS_TRY(vision::encode_png(drawn))));
+}
+
+// t<index> for every activation that came by; "removed" lists those that did not.
+Status write_dump(const std::string& path, const ir::Graph& graph,
+                  const std::map<int32_t, std::vector<uint8_t>>& seen) {
+  base::ArrayMap arrays;
+  std::vector<int64_t> removed;
+  const std::vector<bool> wanted = activations(graph);
+  for (size_t t = 0; t < wanted.size(); ++t) {
+    if (!wanted[t]) continue;
+    const auto found = seen.find(static_cast<int32_t>(t));
+    if (found == seen.end()) removed.push_back(static_cast<int64_t>(t));
+    else arrays[fmt::format("t{}", t)] = tensor_array(graph.tensor(found->first), found->second);
+  }
+  arrays["removed"] = base::make_array<int64_t>({static_cast<int64_t>(removed.size())}, removed);
+  return base::write_npz(path, arrays);
+}
+
+Json run_json(const RunOptions& options, const Run& run) {
+  Json out;
+  out["model"] = options.model;
+  out["device"] = run.execution.device;
+  out["accuracy"] = run.accuracy;
+  out["reference"] = run.reference;
+  out["strategy"] = run.strategy.empty() ? Json(nullptr) : Json(run.strategy);
+  out["outputs"] = Json::array();
+  for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
+    const Json tensor = tensor_json(run.graph.tensor(run.graph.outputs[i]));
+    Json entry;
+    entry["name"] = tensor["name"];
+    entry["file"] = run.files.empty() ? Json(nullptr) : Json(run.files[i]);
+    for (const char* key : {"shape", "dtype", "scale", "zero_point"}) entry[key] = tensor[key];
+    out["outputs"].push_back(std::move(entry));
+  }
+  const auto label = [](const std::optional<std::string>& name) { return name ? Json(*name) : Json(nullptr); };
+  if (run.interpretation && run.interpretation->detects()) {
+    out["detections"] = Json::array();
+    for (const vision::Detection& d : run.interpretation->detections)
+      out["detections"].push_back({{"class", d.class_id}, {"label", label(d.label)}, {"score", d.score}, {"box", d.box}});
+  } else if (run.interpretation && run.interpretation->head == vision::HeadKind::Classification) {
+    out["top"] = Json::array();
+    for (const vision::ClassScore& c : run.interpretation->top)
+      out["top"].push_back({{"class", c.class_id}, {"label", label(c.label)}, {"score", c.score}});
+  }
+  if (!run.annotated.empty()) out["annotated"] = run.annotated;
+  const int64_t all = graph_macs(run.graph);
+  out["npu"] = {{"tasks", run.execution.tasks},
+                {"macs", run.execution.macs},
+                {"mac_share", all == 0 ? 0.0 : static_cast<double>(run.execution.macs) / static_cast<double>(all)}};
+  out["timing_ms"] = {{"load", run.load_ms},          {"compile", run.compile_ms},   {"run", run.execution.run_ms},
+                      {"npu", run.execution.npu_ms},  {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
+  out["layers"] = layers_json(run.graph, run.execution.layers);
+  out["warnings"] = run.warnings;
+  return out;
+}
+
+std::string interpretation_text(const Interpretation& found) {
+  if (found.detects()) {
+    if (found.detections.empty()) return "no detections\n";
+    base::Table table({"class", "score", "x1", "y1", "x2", "y2"});
+    table.align(0, base::Table::Align::Left);
+    for (const vision::Detection& d : found.detections)
+      table.add_row({d.label ? printable(*d.label) : std::to_string(d.class_id), fmt::format("{:.3f}", d.score),
+                     fmt::format("{:.1f}", d.box[0]), fmt::format("{:.1f}", d.box[1]), fmt::format("{:.1f}", d.box[2]),
+                     fmt::format("{:.1f}", d.box[3])});
+    return table.text();
+  }
+  if (found.head != vision::HeadKind::Classification) return {};
+  base::Table table({"class", "label", "score"});
+  for (const vision::ClassScore& c : found.top)
+    table.add_row({std::to_string(c.class_id), c.label ? printable(*c.label) : "-", fmt::format("{:.4f}", c.score)});
+  return table.text();
+}
+
+void print_run(const RunOptions& options, const Run& run) {
+  std::string text = fmt::format("{} on {}", printable(options.model), run.execution.device);
+  if (!run.strategy.empty()) text += fmt::format(", accuracy {}, strategy {}", run.accuracy, run.strategy);
+  text += fmt::format(", reference {}\n\n", run.reference);
+  if (run.interpretation) {
+    const std::string found = interpretation_text(*run.interpretation);
+    if (!found.empty()) text += found + "\n";
+  }
+  base::Table table({"output", "name", "shape", "type", "scale (zero point)", "file"});
+  for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
+    const ir::Tensor& tensor = run.graph.tensor(run.graph.outputs[i]);
+    table.add_row({std::to_string(i), printable(tensor.name), shape_text(tensor), ir::data_type_name(tensor.type),
+                   quant_text(tensor.quant), run.files.empty() ? "-" : printable(run.files[i])});
+  }
+  text += table.text();
+  if (!run.annotated.empty()) text += fmt::format("picture: {}\n", printable(run.annotated));
+  const int64_t all = graph_macs(run.graph);
+  if (run.execution.device != "cpu") {
+    text += fmt::format("\nNPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
+                        base::with_thousands(run.execution.tasks), base::with_thousands(run.execution.macs),
+                        all == 0 ? 0.0 : 100.0 * static_cast<double>(run.execution.macs) / static_cast<double>(all));
+    text += fallback_text(run.graph, run.execution.layers);
+  }
+  text += fmt::format("time: load {:.0f} ms, compile {:.0f} ms, run {:.0f} ms (machine model {:.0f} ms, CPU {:.0f} ms)\n",
+                      run.load_ms, run.compile_ms, run.execution.run_ms, run.execution.npu_ms, run.execution.cpu_ms);
+  for (const std::string& warning : run.warnings) text += "warning: " + printable(warning) + "\n";
+  print_text(text);
+}
+
+CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
+  const double start = now_ms();
+  loaded = PERAXIS_TRY(load(options.model));
+  PERAXIS_TRY(check_usage(options, loaded));
+  if (loaded.model) {
+    run.graph = std::move(*loaded.model);
+    run.accuracy = options.build.accuracy;
+    run.reference = options.build.reference;
+    if (options.device != "cpu") run.strategy = options.build.strategy;
+  } else {
+    run.graph = PERAXIS_TRY(runtime::load_graph(*loaded.executable));
+    run.accuracy = loaded.executable->accuracy;
+    run.reference = loaded.executable->reference;
+    run.strategy = loaded.executable->strategy;
+  }
+  run.load_ms = milliseconds_since(start);
+  return {};
+}
+
+Result<Execution> execute(const RunOptions& options, const std::string& device, const compiler::Options& build,
+                          Loaded& loaded, const BoundInputs& inputs, const Observer& observer, Run& run) {
+  const std::vector<std::span<const uint8_t>> spans = inputs.spans();
+  if (device == "cpu")
+    return run_on_cpu(run.graph, spans, kernel_options(run.reference, options.threads), observer);
+  exe::Executable executable;
+  if (loaded.executable) {
+    executable = std::move(*loaded.executable);
+  } else {
+    const double start = now_ms();
+    executable = PERAXIS_TRY(compiler::compile(run.graph, build));
+    run.compile_ms = milliseconds_since(start);
+  }
+  return run_on_device(device, std::move(executable), spans, options.threads, observer);
+}
+
+CliStatus run_command(const RunOptions& options) {
+  const double start = now_ms();
+  Loaded loaded;
+  Run run;
+  const compiler::Options checked = PERAXIS_TRY(compiler_options(options.build, 0));
+  PERAXIS_TRY(prepare(options, loaded, run));
+  compiler::Options build = checked;
+  build.model_hash = loaded.hash;
+  const vision::ModelInfo info = PERAXIS_TRY(find_model_info(options.model, options.info, run.warnings));
+  const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
+  if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
+
+  std::map<int32_t, std::vector<uint8_t>> seen;
+  Observer observer;
+  if (!options.dump.empty())
+    observer = [&seen](int32_t tensor, std::span<const uint8_t> values) {
+      seen[tensor].assign(values.begin(), values.end());
+    };
+  run.execution = PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
+  if (inputs.picture) {
+    run.interpretation = PERAXIS_TRY(interpret(run.graph, run.execution.outputs, info, inputs.geometry));
+    if (run.interpretation->head == vision::HeadKind::None)
+      run.warnings.emplace_back("the outputs are of no kind that can be turned into boxes or classes");
+  }
+  if (!options.output_dir.empty()) PERAXIS_TRY(write_outputs(options, inputs.picture, run));
+  if (!options.dump.empty()) PERAXIS_TRY(write_dump(options.dump, run.graph, seen));
+  run.total_ms = milliseconds_since(start);
+  if (options.json) print_json(run_json(options, run));
+  else print_run(options, run);
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, CliStatus& outcome) {
+  const auto options = std::make_shared<RunOptions>();
+  app.add_option("MODEL", options->model, "a TFLite model or a compiled executable")->required();
+  add_input_options(app, options->inputs);
+  app.add_option("--model-info", options->info.model_info,
+                 "labels, strides and anchors (default: the model's name with .json)")
+      ->type_name("F.json");
+  app.add_option("--labels", options->info.labels, "class names, one a line")->type_name("FILE");
+  app.add_option("--device", options->device, "sim, cpu or auto")
+      ->check(CLI::IsMember({"sim", "cpu", "auto"}))
+      ->capture_default_str();
+  add_build_options(app, options->build);
+  app.add_flag("--no-fallback", options->build.no_fallback,
+               "fail when the multiplications of a convolution would not run on the NPU");
+  app.add_option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go")->type_name("DIR");
+  app.add_option("--dump-tensors", options->dump, "every activation by tensor index")->type_name("F.npz");
+  app.add_flag("--json", options->json, "one JSON document on stdout");
+  add_threads_option(app, options->threads);
+  app.callback([options, &outcome] { outcome = run_command(*options); });
+}
+
+}  // namespace peraxis::cli

@@ -1,0 +1,52 @@
+// See execute.hpp.
+#include "cli/execute.hpp"
+
+#include "cli/facts.hpp"
+#include "cli/output.hpp"
+#include "device/open.hpp"
+#include "runtime/session.hpp"
+
+namespace peraxis::cli {
+
+Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
+                             const Observer& observer) {
+  Execution out;
+  out.device = "cpu";
+  const double start = now_ms();
+  out.outputs = PERAXIS_TRY(kernels::run_graph(graph, inputs, options, observer));
+  out.run_ms = out.cpu_ms = milliseconds_since(start);
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
+    exe::LayerPlan layer;
+    layer.op = static_cast<int32_t>(op);
+    layer.device = "cpu";
+    layer.reason = "the whole model was asked to run on the CPU";
+    layer.macs = op_macs(graph, op);
+    out.layers.push_back(std::move(layer));
+  }
+  return out;
+}
+
+Result<Execution> run_on_device(const std::string& device_name, exe::Executable executable, InputSpans inputs,
+                                int threads, const Observer& observer) {
+  Execution out;
+  out.device = device_name;
+  out.layers = executable.layers;
+  const std::unique_ptr<device::Device> device = PERAXIS_TRY(device::open_device(device_name));
+  runtime::SessionOptions options;
+  options.threads = resolved_threads(threads);
+  options.observer = observer;
+  const std::unique_ptr<runtime::Session> session =
+      PERAXIS_TRY(runtime::Session::create(std::move(executable), *device, options));
+  const double start = now_ms();
+  out.outputs = PERAXIS_TRY(session->run(inputs));
+  out.run_ms = milliseconds_since(start);
+  const runtime::RunCounters& counters = session->counters();
+  out.tasks = counters.tasks;
+  out.macs = counters.macs;
+  out.cpu_ms = counters.cpu_ms;
+  out.npu_ms = counters.device_ms;
+  return out;
+}
+
+}  // namespace peraxis::cli

@@ -1,0 +1,36 @@
+// One run of a model or executable on one device, and what a report wants to know about it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/load.hpp"
+#include "cli/options.hpp"
+#include "exe/executable.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::cli {
+
+using Observer = std::function<void(int32_t tensor, std::span<const uint8_t>)>;
+using InputSpans = std::span<const std::span<const uint8_t>>;
+
+struct Execution {
+  std::string device;  // "sim" or "cpu"
+  std::vector<std::vector<uint8_t>> outputs;
+  std::vector<exe::LayerPlan> layers;  // one a convolution-like operator
+  int64_t tasks = 0, macs = 0;         // of the NPU
+  double npu_ms = 0, cpu_ms = 0, run_ms = 0;
+};
+
+// On the CPU kernels alone.
+Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
+                             const Observer& observer = {});
+
+// On a device of its own, "sim".
+Result<Execution> run_on_device(const std::string& device, exe::Executable executable, InputSpans inputs, int threads,
+                                const Observer& observer = {});
+
+}  // namespace peraxis::cli

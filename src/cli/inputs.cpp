@@ -1,0 +1,130 @@
+// See inputs.hpp.
+#include "cli/inputs.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+
+#include "base/file.hpp"
+#include "vision/quantize.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+std::string dims_text(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
+
+std::vector<int64_t> dims(const ir::Tensor& tensor) { return {tensor.shape.begin(), tensor.shape.end()}; }
+
+std::string input_label(const ir::Graph& graph, size_t input) {
+  const ir::Tensor& tensor = graph.tensor(graph.inputs[input]);
+  return fmt::format("input {} '{}' ({} {})", input, tensor.name, ir::data_type_name(tensor.type),
+                     dims_text(dims(tensor)));
+}
+
+std::string all_inputs(const ir::Graph& graph) {
+  std::string out;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) out += (i > 0 ? ", " : "") + input_label(graph, i);
+  return out;
+}
+
+// A picture fits [1, h, w, 1 or 3] of a type that quantize_image knows.
+bool takes_picture(const ir::Tensor& tensor) {
+  const bool type = tensor.type == ir::DataType::Int8 || tensor.type == ir::DataType::UInt8 ||
+                    tensor.type == ir::DataType::Float32;
+  return type && tensor.shape.size() == 4 && tensor.shape[0] == 1 && (tensor.shape[3] == 1 || tensor.shape[3] == 3);
+}
+
+CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInputs& bound, std::vector<bool>& set) {
+  const InputSpec parsed = PERAXIS_TRY(parse_input_spec(graph, spec));
+  if (set[parsed.input]) return usage("--input: {} is given twice", input_label(graph, parsed.input));
+  const base::Array array = PERAXIS_TRY(base::read_npy(parsed.path));
+  bound.values[parsed.input] = PERAXIS_TRY(tensor_bytes(array, graph.tensor(graph.inputs[parsed.input]),
+                                                        fmt::format("{} for {}", parsed.path,
+                                                                    input_label(graph, parsed.input))));
+  set[parsed.input] = true;
+  return {};
+}
+
+CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInputs& bound, std::vector<bool>& set) {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (!set[i] && takes_picture(graph.tensor(graph.inputs[i]))) candidates.push_back(i);
+  if (candidates.size() != 1)
+    return usage("--image: {} inputs of the model could take the picture, exactly one must; the model has {}",
+                 candidates.size(), all_inputs(graph));
+  const size_t input = candidates.front();
+  const ir::Tensor& tensor = graph.tensor(graph.inputs[input]);
+  const std::vector<uint8_t> file = PERAXIS_TRY(base::read_file(path));
+  vision::Image picture = PERAXIS_TRY(vision::decode_image(file, path));
+  const vision::LetterboxedImage boxed =
+      PERAXIS_TRY(vision::letterbox(picture, tensor.shape[2], tensor.shape[1]));
+  const float scale = tensor.quant.quantized() ? tensor.quant.scale.front() : 0.0F;
+  const int64_t zero_point = tensor.quant.zero_point.empty() ? 0 : tensor.quant.zero_point.front();
+  bound.values[input] = PERAXIS_TRY(vision::quantize_image(boxed.image, ir::data_type_name(tensor.type), scale,
+                                                           zero_point, tensor.shape[3]));
+  bound.geometry = {tensor.shape[2], tensor.shape[1], boxed.letterbox};
+  bound.picture = std::move(picture);
+  set[input] = true;
+  return {};
+}
+
+}  // namespace
+
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option("--input", options.inputs, "values of input N (its number or name) from an .npy file; repeatable")
+      ->type_name("N=FILE.npy")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized")
+      ->type_name("FILE");
+}
+
+CliResult<InputSpec> parse_input_spec(const ir::Graph& graph, const std::string& spec) {
+  if (spec.find('=') == std::string::npos)
+    return usage("--input '{}': expected N=FILE.npy, with the number or name of an input", spec);
+  const size_t first = spec.find('=');
+  size_t index = 0;
+  const char* end = spec.data() + first;
+  const auto [rest, error] = std::from_chars(spec.data(), end, index);
+  if (first > 0 && rest == end && error == std::errc() && index < graph.inputs.size())
+    return InputSpec{index, spec.substr(first + 1)};
+  for (size_t at = spec.rfind('='); at != std::string::npos && at > 0; at = spec.rfind('=', at - 1)) {
+    const std::string name = spec.substr(0, at);
+    for (size_t i = 0; i < graph.inputs.size(); ++i)
+      if (graph.tensor(graph.inputs[i]).name == name) return InputSpec{i, spec.substr(at + 1)};
+  }
+  return usage("--input '{}': the model has no input of that number or name; it has {}", spec, all_inputs(graph));
+}
+
+Result<std::vector<uint8_t>> tensor_bytes(const base::Array& array, const ir::Tensor& tensor,
+                                          const std::string& what) {
+  const std::vector<int64_t> want = dims(tensor);
+  if (array.dtype != ir::data_type_name(tensor.type) || array.shape != want)
+    return fail(ErrorCode::InvalidModel, "{} holds {} {}, needed is {} {}", what, array.dtype, dims_text(array.shape),
+                ir::data_type_name(tensor.type), dims_text(want));
+  return array.data;
+}
+
+base::Array tensor_array(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
+  return {ir::data_type_name(tensor.type), dims(tensor), {bytes.begin(), bytes.end()}};
+}
+
+CliResult<BoundInputs> bind_inputs(const ir::Graph& graph, const InputOptions& options) {
+  BoundInputs bound;
+  bound.values.resize(graph.inputs.size());
+  std::vector<bool> set(graph.inputs.size(), false);
+  for (const std::string& spec : options.inputs) PERAXIS_TRY(bind_array(graph, spec, bound, set));
+  if (!options.image.empty()) PERAXIS_TRY(bind_image(graph, options.image, bound, set));
+  std::string missing;
+  for (size_t i = 0; i < set.size(); ++i)
+    if (!set[i]) missing += (missing.empty() ? "" : ", ") + input_label(graph, i);
+  if (!missing.empty())
+    return usage("no value for {}; give --input N=FILE.npy{}", missing,
+                 options.image.empty() ? " or, for a picture, --image" : "");
+  return bound;
+}
+
+}  // namespace peraxis::cli

@@ -1,0 +1,34 @@
+// From output tensors to detections or classes, with what the model itself cannot say taken from a
+// --model-info file, the file beside the model, or the COCO defaults.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.hpp"
+#include "cli/inputs.hpp"
+#include "ir/graph.hpp"
+#include "vision/heads.hpp"
+
+namespace peraxis::cli {
+
+struct InfoOptions {
+  std::string model_info, labels;
+};
+
+// Warnings say why a file found beside the model was not used.
+Result<vision::ModelInfo> find_model_info(const std::string& model_path, const InfoOptions& options,
+                                          std::vector<std::string>& warnings);
+
+struct Interpretation {
+  vision::HeadKind head = vision::HeadKind::None;
+  std::vector<vision::Detection> detections;  // of the two YOLO heads
+  std::vector<vision::ClassScore> top;        // of a classifier
+  bool detects() const {
+    return head == vision::HeadKind::YoloRaw || head == vision::HeadKind::YoloDecoded;
+  }
+};
+Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
+                                 const vision::ModelInfo& info, const vision::InputGeometry& geometry);
+
+}  // namespace peraxis::cli

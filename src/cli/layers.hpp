@@ -1,0 +1,22 @@
+// The plan of an executable's layers as JSON and as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/output.hpp"
+#include "exe/executable.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::cli {
+
+// [{"op", "kind", "name", "device", "strategy", "reason", "tasks", "macs"}]
+Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
+
+// How an operator is named in reports: its first output.
+std::string op_output_name(const ir::Graph& graph, size_t op);
+
+// One line a layer that is on the CPU or not run as asked, with the reason; empty when there is none.
+std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
+
+}  // namespace peraxis::cli

@@ -1,0 +1,91 @@
+// See load.hpp.
+#include "cli/load.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "base/file.hpp"
+#include "base/hash.hpp"
+#include "import/import.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+struct Signature {
+  std::string_view prefix;
+  std::string_view what;
+};
+
+// Files people mistake for a model, by their first bytes.
+constexpr Signature kSignatures[] = {
+    {"\x89PNG", "a PNG picture"},
+    {"\xFF\xD8\xFF", "a JPEG picture"},
+    {"\x93NUMPY", "a NumPy array (.npy)"},
+    {"PK\x03\x04", "a zip archive (.npz, or a model that must be unpacked first)"},
+    {"\x89HDF", "an HDF5 file (Keras weights); convert the model to TFLite first"},
+    {"\x1F\x8B", "a gzip file; unpack it first"},
+    {"\x7F" "ELF", "a program or library (ELF)"},
+    {"RKNN", "a model compiled for the vendor's runtime (.rknn); give the TFLite file it was made from"},
+    {"version https://git-lfs", "a Git-LFS pointer; fetch the file itself"},
+    {"<!DOCTYPE", "a web page"},
+    {"<html", "a web page"},
+    {"{", "a JSON file"},
+};
+
+Error located(Error error, const std::string& path) {
+  // The file layer names the path itself.
+  if (error.message.find(path) == std::string::npos) error.message = path + ": " + error.message;
+  return error;
+}
+
+}  // namespace
+
+std::string describe_content(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return "an empty file";
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64));
+  for (const Signature& signature : kSignatures)
+    if (text.substr(0, signature.prefix.size()) == signature.prefix) return std::string(signature.what);
+  // A protobuf whose first field is a small number (ir_version) is how ONNX files start.
+  if (text.size() > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 32)
+    return "an ONNX file (or another protobuf); this version reads TFLite";
+  if (std::all_of(text.begin(), text.end(), [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\r' || c == '\t'; }))
+    return "a text file";
+  return {};
+}
+
+Result<Loaded> load(const std::string& path) {
+  Loaded loaded;
+  loaded.path = path;
+  Result<std::vector<uint8_t>> read = base::read_file(path);
+  if (!read) return tl::unexpected<Error>(located(std::move(read).error(), path));
+  const std::vector<uint8_t>& bytes = *read;
+  loaded.hash = base::hash64(bytes);
+  if (exe::looks_like_executable(bytes)) {
+    Result<exe::Executable> executable = exe::read(bytes);
+    if (!executable) return tl::unexpected<Error>(located(std::move(executable).error(), path));
+    loaded.executable = std::move(*executable);
+    return loaded;
+  }
+  if (!import::looks_like_tflite(bytes)) {
+    const std::string what = describe_content(bytes);
+    return fail(ErrorCode::InvalidModel, "{} is neither a TFLite model nor a peraxis executable{}{}", path,
+                what.empty() ? "" : "; it looks like ", what);
+  }
+  Result<ir::Graph> graph = import::import_tflite(bytes, std::filesystem::path(path).stem().string());
+  if (!graph) return tl::unexpected<Error>(located(std::move(graph).error(), path));
+  if (const Status verified = ir::verify(*graph); !verified)
+    return tl::unexpected<Error>(located(verified.error(), path));
+  loaded.model = std::move(*graph);
+  return loaded;
+}
+
+Result<Loaded> load_model(const std::string& path) {
+  Loaded loaded = PERAXIS_TRY(load(path));
+  if (!loaded.model)
+    return fail(ErrorCode::InvalidModel, "{} is an executable, already compiled; this command takes a TFLite model",
+                path);
+  return loaded;
+}
+
+}  // namespace peraxis::cli

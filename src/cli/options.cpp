@@ -1,0 +1,77 @@
+// See options.hpp.
+#include "cli/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+namespace peraxis::cli {
+namespace {
+
+constexpr int kMaxThreads = 256;
+
+void note_given(CLI::Option* option, BuildOptions& options) {
+  option->each([option, &options](const std::string&) { options.given.push_back(option->get_name()); });
+}
+
+}  // namespace
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out += i + 1 == names.size() ? " and " : ", ";
+    out += "'" + names[i] + "'";
+  }
+  return out;
+}
+
+void add_build_options(CLI::App& app, BuildOptions& options) {
+  std::string names = "auto";
+  for (const std::string& name : compiler::strategy_names()) names += ", " + name;
+  note_given(app.add_option("--strategy", options.strategy,
+                            "how per-axis scales are applied: " + names + " (overrides --accuracy)")
+                 ->capture_default_str(),
+             options);
+  note_given(app.add_option("--accuracy", options.accuracy, "what 'auto' aims at: fast or exact")
+                 ->check(CLI::IsMember({"fast", "exact"}))
+                 ->capture_default_str(),
+             options);
+  note_given(app.add_option("--reference", options.reference,
+                            "the arithmetic that counts as right: litert-ref or single-rounding")
+                 ->check(CLI::IsMember({"litert-ref", "single-rounding"}))
+                 ->capture_default_str(),
+             options);
+}
+
+void add_threads_option(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "threads of the CPU kernels (default: all processors)")
+      ->check(CLI::Range(1, kMaxThreads));
+}
+
+int resolved_threads(int threads) {
+  if (threads > 0) return threads;
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+}
+
+CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash) {
+  const std::vector<std::string> names = compiler::strategy_names();
+  if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())
+    return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy, listed(names));
+  compiler::Options out;
+  out.strategy = options.strategy;
+  out.accuracy = options.accuracy == "exact" ? compiler::Accuracy::Exact : compiler::Accuracy::Fast;
+  out.reference =
+      options.reference == "single-rounding" ? num::Reference::SingleRounding : num::Reference::LitertRef;
+  out.no_fallback = options.no_fallback;
+  out.model_hash = model_hash;
+  return out;
+}
+
+kernels::Options kernel_options(const std::string& reference, int threads) {
+  kernels::Options out;
+  out.reference = reference == "single-rounding" ? kernels::Reference::SingleRounding : kernels::Reference::LitertRef;
+  out.threads = resolved_threads(threads);
+  return out;
+}
+
+}  // namespace peraxis::cli

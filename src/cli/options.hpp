@@ -1,0 +1,38 @@
+// Options that several commands share, and what they mean to the compiler and the kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/cli.hpp"
+#include "compiler/compile.hpp"
+#include "kernels/kernels.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace peraxis::cli {
+
+struct BuildOptions {
+  std::string strategy = "auto";
+  std::string accuracy = "fast";
+  std::string reference = "litert-ref";
+  bool no_fallback = false;
+  // Names of those given on the command line: an executable was compiled with its own.
+  std::vector<std::string> given;
+};
+
+// --strategy, --accuracy, --reference.
+void add_build_options(CLI::App& app, BuildOptions& options);
+// --threads: 0 until given, then as given.
+void add_threads_option(CLI::App& app, int& threads);
+int resolved_threads(int threads);  // 0: as many as the machine has
+
+CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash);
+kernels::Options kernel_options(const std::string& reference, int threads);
+
+// "a, b and c", quoted.
+std::string listed(const std::vector<std::string>& names);
+
+}  // namespace peraxis::cli

@@ -1,0 +1,71 @@
+// See output.hpp.
+#include "cli/output.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+namespace peraxis::cli {
+
+std::string json_text(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+void print_json(const Json& document) { print_text(json_text(document) + "\n"); }
+
+std::string printable(const std::string& text) {
+  std::string out = text;
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  return out;
+}
+
+Status flush_stdout() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    return fail(ErrorCode::Io, "cannot write to stdout: {}", errno != 0 ? std::strerror(errno) : "write failed");
+  return {};
+}
+
+Json tensor_json(const ir::Tensor& tensor) {
+  Json out;
+  out["name"] = tensor.name;
+  out["shape"] = tensor.shape;
+  out["dtype"] = ir::data_type_name(tensor.type);
+  const ir::QuantParams& quant = tensor.quant;
+  if (!quant.quantized()) {
+    out["scale"] = nullptr;
+    out["zero_point"] = nullptr;
+  } else if (quant.per_axis()) {
+    out["scale"] = quant.scale;
+    out["zero_point"] = quant.zero_point;
+    out["quantized_dimension"] = quant.quantized_dimension;
+  } else {
+    out["scale"] = quant.scale.front();
+    out["zero_point"] = quant.zero_point.empty() ? 0 : quant.zero_point.front();
+  }
+  return out;
+}
+
+std::string shape_text(const ir::Tensor& tensor) {
+  if (tensor.shape.empty()) return "scalar";
+  return fmt::format("{}", fmt::join(tensor.shape, "x"));
+}
+
+std::string quant_text(const ir::QuantParams& quant) {
+  if (!quant.quantized()) return "-";
+  if (quant.per_axis()) return fmt::format("per-axis {}", quant.scale.size());
+  return fmt::format("{:.6g} ({})", quant.scale.front(), quant.zero_point.empty() ? 0 : quant.zero_point.front());
+}
+
+double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double milliseconds_since(double start_ms) { return now_ms() - start_ms; }
+
+}  // namespace peraxis::cli

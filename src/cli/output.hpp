@@ -1,0 +1,34 @@
+// What commands print: JSON that is valid whatever bytes a name holds, and stdout whose failure is noticed.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/result.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::cli {
+
+using Json = nlohmann::ordered_json;
+
+// One document and a newline on stdout. Bytes that are not UTF-8 become the replacement character.
+void print_json(const Json& document);
+// The same as text.
+std::string json_text(const Json& document);
+void print_text(const std::string& text);
+// Text for people: control characters of names cannot move the cursor.
+std::string printable(const std::string& text);
+
+// An error when stdout did not take everything (disk full, closed).
+Status flush_stdout();
+
+// {"name", "shape", "dtype", "scale", "zero_point"}: null when not quantized, a list when per-axis.
+Json tensor_json(const ir::Tensor& tensor);
+std::string shape_text(const ir::Tensor& tensor);  // "1x160x160x3"
+// "0.00392 (-128)", "per-axis 32", "-"
+std::string quant_text(const ir::QuantParams& quant);
+
+double milliseconds_since(double start_ms);
+double now_ms();
+
+}  // namespace peraxis::cli

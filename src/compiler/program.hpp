@@ -1,0 +1,34 @@
+// Everything a compilation has decided, with symbolic addresses; assemble() plans memory, emits the words
+// and links the chains.
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "exe/executable.hpp"
+#include "lower/memory_plan.hpp"
+#include "target/rk3588/conv_task.hpp"
+
+namespace peraxis::compiler {
+
+inline constexpr int32_t kCommandBuffer = 0, kConstantBuffer = 1, kActivationBuffer = 2;
+
+struct PlannedTask {
+  exe::Task info;
+  rk3588::ConvTask task;
+};
+
+struct ProgramPlan {
+  lower::MemoryPlan memory;
+  std::vector<PlannedTask> tasks;
+  std::vector<exe::Step> steps;
+  std::vector<exe::Placement> placements;      // offsets filled in by assemble
+  std::vector<int32_t> placement_allocations;  // one a placement
+  std::vector<exe::HostStep> host_steps;       // region offsets filled in by assemble
+  std::vector<int32_t> host_regions;           // allocations of all regions, in host-step order
+  std::vector<exe::LayerPlan> layers;
+};
+
+Result<exe::Executable> assemble(ProgramPlan&& plan);
+
+}  // namespace peraxis::compiler

@@ -1,0 +1,239 @@
+#include "emit/convolution.hpp"
+
+#include "target/rk3588/registers.hpp"
+
+namespace peraxis::emit {
+namespace {
+
+using namespace rk3588;
+
+// Collects words; the first field that does not fit stops it.
+class Writer {
+ public:
+  template <class R>
+  void write(RegisterValue<R> value) {
+    if (error_) return;
+    Result<uint64_t> word = command(value);
+    if (word) program_.words.push_back(*word);
+    else error_ = std::move(word).error();
+  }
+  // A register whose whole value is an address.
+  template <class R>
+  void address(RegisterValue<R> zero, SymbolicAddress target) {
+    if (target.allocation >= 0) program_.addresses.push_back({static_cast<int32_t>(program_.words.size()), target});
+    write(zero);
+  }
+  void raw(uint64_t word) { program_.words.push_back(word); }
+  Program& program() { return program_; }
+  Result<Program> finish() {
+    if (error_) return tl::make_unexpected(std::move(*error_));
+    return std::move(program_);
+  }
+
+ private:
+  Program program_;
+  std::optional<Error> error_;
+};
+
+constexpr int64_t kDirect = 0, kDepthwise = 3;
+constexpr int64_t kInt8 = 0, kInt32 = 4;
+constexpr int64_t kBurst16 = 15;
+
+void write_cna(Writer& w, const ConvTask& t) {
+  const int64_t mode = t.depthwise ? kDepthwise : kDirect;
+  w.write(CNA::CBUF_CON0::WEIGHT_REUSE(t.weight_reuse ? 1 : 0) | CNA::CBUF_CON0::WEIGHT_BANK(t.weight_banks) |
+          CNA::CBUF_CON0::DATA_BANK(t.data_banks));
+  w.write(CNA::DCOMP_REGNUM::DCOMP_REGNUM[0]);
+  w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
+  w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] | CNA::CONV_CON1::PROC_PRECISION[kInt8]);
+  w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] | DPU::S_POINTER::POINTER_PP_MODE[1]);
+  w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] | DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
+  // Rows that must be there before the MACs start: stride + kernel + 1 suffices (npu/hardware.md 6.5).
+  w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + t.kernel_height + 1));
+  w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y));
+  w.write(CNA::DATA_SIZE0::DATAIN_WIDTH(t.in_width) | CNA::DATA_SIZE0::DATAIN_HEIGHT(t.in_height));
+  w.write(CNA::DATA_SIZE1::DATAIN_CHANNEL_REAL(t.in_channels_real - 1) | CNA::DATA_SIZE1::DATAIN_CHANNEL(t.in_channels));
+  w.write(CNA::DATA_SIZE2::DATAOUT_WIDTH(t.out_width));
+  w.write(CNA::DATA_SIZE3::DATAOUT_ATOMICS(t.out_width * t.out_height));
+  w.write(CNA::WEIGHT_SIZE0::WEIGHT_BYTES(t.weight_bytes));
+  w.write(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL(t.weight_bytes_per_kernel));
+  w.write(CNA::WEIGHT_SIZE2::WEIGHT_WIDTH(t.kernel_width) | CNA::WEIGHT_SIZE2::WEIGHT_HEIGHT(t.kernel_height) |
+          CNA::WEIGHT_SIZE2::WEIGHT_KERNELS(t.kernels));
+  w.write(CNA::CBUF_CON1::DATA_ENTRIES((t.in_width * t.in_channels + 63) / 64));
+  w.write(CNA::CVT_CON0::CVT_BYPASS[1] | CNA::CVT_CON0::CVT_TYPE[1] | CNA::CVT_CON0::DATA_SIGN[1]);
+  w.write(CNA::CVT_CON1::CVT_SCALE0[1] | CNA::CVT_CON1::CVT_OFFSET0[0]);
+  w.write(CNA::CVT_CON2::CVT_SCALE1[1] | CNA::CVT_CON2::CVT_OFFSET1[0]);
+  w.write(CNA::CVT_CON3::CVT_SCALE2[1] | CNA::CVT_CON3::CVT_OFFSET2[0]);
+  w.write(CNA::CVT_CON4::CVT_SCALE3[1] | CNA::CVT_CON4::CVT_OFFSET3[0]);
+  w.write(CNA::FC_CON0::FC_SKIP_EN[0]);
+  w.write(CNA::FC_CON1::DATA_OFFSET[0]);
+  w.write(CNA::PAD_CON0::PAD_LEFT(t.pad_left) | CNA::PAD_CON0::PAD_TOP(t.pad_top));
+  w.address(CNA::FEATURE_DATA_ADDR::FEATURE_BASE_ADDR[0], t.input);
+  w.write(CNA::FC_CON2::WEIGHT_OFFSET[0]);
+  w.write(CNA::DMA_CON0::DATA_BURST_LEN[kBurst16] | CNA::DMA_CON0::WEIGHT_BURST_LEN[kBurst16]);
+  // Lines come in blocks of four; the surface stride is the signed jump from a block's end to the same
+  // block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
+  w.write(CNA::DMA_CON1::LINE_STRIDE(4 * t.in_width));
+  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_width * (t.in_full_height - 4)));
+  w.write(CNA::FC_DATA_SIZE0::DMA_WIDTH(t.in_width) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(t.in_height));
+  w.write(CNA::FC_DATA_SIZE1::DMA_CHANNEL(t.in_channels));
+  w.address(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0[0], t.weights);
+  w.write(CNA::DCOMP_AMOUNT0::DCOMP_AMOUNT0[0]);
+  w.write(CNA::DCOMP_AMOUNT1::DCOMP_AMOUNT1[0]);
+  w.write(CNA::DCOMP_AMOUNT2::DCOMP_AMOUNT2[0]);
+  w.write(CNA::DCOMP_AMOUNT3::DCOMP_AMOUNT3[0]);
+  w.write(CNA::DCOMP_AMOUNT4::DCOMP_AMOUNT4[0]);
+  w.write(CNA::DCOMP_AMOUNT5::DCOMP_AMOUNT5[0]);
+  w.write(CNA::DCOMP_AMOUNT6::DCOMP_AMOUNT6[0]);
+  w.write(CNA::DCOMP_AMOUNT7::DCOMP_AMOUNT7[0]);
+  w.write(CNA::DCOMP_AMOUNT8::DCOMP_AMOUNT8[0]);
+  w.write(CNA::DCOMP_AMOUNT9::DCOMP_AMOUNT9[0]);
+  w.write(CNA::DCOMP_AMOUNT10::DCOMP_AMOUNT10[0]);
+  w.write(CNA::DCOMP_AMOUNT11::DCOMP_AMOUNT11[0]);
+  w.write(CNA::DCOMP_AMOUNT12::DCOMP_AMOUNT12[0]);
+  w.write(CNA::DCOMP_AMOUNT13::DCOMP_AMOUNT13[0]);
+  w.write(CNA::DCOMP_AMOUNT14::DCOMP_AMOUNT14[0]);
+  w.write(CNA::DCOMP_AMOUNT15::DCOMP_AMOUNT15[0]);
+  w.write(CNA::CVT_CON5::PER_CHANNEL_CVT_EN[0]);
+  // The byte in all four lanes: right whichever lane the chip reads (corrections.md 7.1 item 2).
+  const int64_t pad = t.pad_value & 0xFF;
+  w.write(CNA::PAD_CON1::PAD_VALUE(pad << 24 | pad << 16 | pad << 8 | pad));
+}
+
+void write_core(Writer& w, const ConvTask& t) {
+  w.write(CORE::MISC_CFG::QD_EN(t.dpu.int32_output ? 0 : 1) | CORE::MISC_CFG::DW_EN(t.depthwise ? 1 : 0) |
+          CORE::MISC_CFG::PROC_PRECISION[kInt8]);
+  w.write(CORE::DATAOUT_SIZE_0::DATAOUT_HEIGHT(t.out_height) | CORE::DATAOUT_SIZE_0::DATAOUT_WIDTH(t.out_width));
+  w.write(CORE::DATAOUT_SIZE_1::DATAOUT_CHANNEL(t.out_channels));
+  w.write(CORE::CLIP_TRUNCATE::CLIP_TRUNCATE[0]);
+  w.write(CORE::UNNAMED_3030::VALUE[0]);
+}
+
+void write_bs(Writer& w, const ConvTask& t) {
+  const DpuParams& d = t.dpu;
+  if (d.int32_output) {
+    w.write(DPU::BS_CFG::BS_BYPASS[1] | DPU::BS_CFG::BS_ALU_BYPASS[1] | DPU::BS_CFG::BS_MUL_BYPASS[1] |
+            DPU::BS_CFG::BS_RELU_BYPASS[1]);
+  } else {
+    w.write(DPU::BS_CFG::BS_ALU_ALGO[2] | DPU::BS_CFG::BS_ALU_SRC[1] | DPU::BS_CFG::BS_RELU_BYPASS[1] |
+            DPU::BS_CFG::BS_MUL_BYPASS(d.multiply ? 0 : 1));
+  }
+  w.write(DPU::BS_ALU_CFG::BS_ALU_OPERAND[0]);
+  w.write(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(d.multiply ? d.bs_shift : 0) | DPU::BS_MUL_CFG::BS_MUL_SRC(d.multiply ? 1 : 0));
+  w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT[0]);
+  // Atoms a pixel of one kernel group, minus one (npu/hardware.md 9.10).
+  const int64_t size_e = d.int32_output ? 7 : (t.depthwise ? 3 : 1);
+  w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) | DPU::BS_OW_CFG::SIZE_E_0(size_e) |
+          DPU::BS_OW_CFG::OD_BYPASS(d.int32_output ? 1 : 0) | DPU::BS_OW_CFG::OW_SRC(d.multiply ? 1 : 0));
+  // With records the weight zero point is their B (corrections.md 7.3 item 22), else this scalar.
+  w.write(DPU::BS_OW_OP::OW_OP(d.multiply || d.int32_output ? 0 : -t.weight_zero_point));
+}
+
+void write_dpu(Writer& w, const ConvTask& t) {
+  const DpuParams& d = t.dpu;
+  const int64_t mode = t.depthwise ? kDepthwise : kDirect;
+  w.write(DPU::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU::FEATURE_MODE_CFG::CONV_MODE(mode) | DPU::FEATURE_MODE_CFG::OUTPUT_MODE[2]);
+  w.write(DPU::DATA_FORMAT::OUT_PRECISION(d.int32_output ? kInt32 : kInt8) | DPU::DATA_FORMAT::IN_PRECISION[kInt8] |
+          DPU::DATA_FORMAT::PROC_PRECISION[kInt8] | DPU::DATA_FORMAT::BS_MUL_SHIFT_VALUE_NEG(d.multiply ? d.bs_shift : 0));
+  w.write(DPU::OFFSET_PEND::OFFSET_PEND[0]);
+  w.address(DPU::DST_BASE_ADDR::DST_BASE_ADDR[0], t.output);
+  const int64_t plane = t.out_width * t.out_full_height;
+  w.write(DPU::DST_SURF_STRIDE::DST_SURF_STRIDE(plane));
+  w.write(DPU::DATA_CUBE_WIDTH::WIDTH(t.out_width));
+  w.write(DPU::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
+  w.write(DPU::DATA_CUBE_NOTCH_ADDR::NOTCH_ADDR_0[0] | DPU::DATA_CUBE_NOTCH_ADDR::NOTCH_ADDR_1[0]);
+  w.write(DPU::DATA_CUBE_CHANNEL::ORIG_CHANNEL(d.int32_output ? t.out_channels : t.out_channels_real) |
+          DPU::DATA_CUBE_CHANNEL::CHANNEL(t.out_channels));
+  write_bs(w, t);
+  w.write(DPU::WDMA_SIZE_0::CHANNEL_WDMA(t.out_channels));
+  w.write(DPU::WDMA_SIZE_1::HEIGHT_WDMA(t.out_height) | DPU::WDMA_SIZE_1::WIDTH_WDMA(t.out_width));
+  const bool alu = d.bn_addend != 0;
+  w.write(DPU::BN_CFG::BN_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(alu ? 0 : 1) | DPU::BN_CFG::BN_ALU_ALGO(alu ? 2 : 0) |
+          DPU::BN_CFG::BN_MUL_BYPASS[1] | DPU::BN_CFG::BN_RELU_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(d.relux ? 1 : 0));
+  w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(d.bn_addend));
+  w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND[0]);
+  w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT(d.relux ? d.relux_compare : 0));
+  w.write(DPU::EW_CFG::EW_BYPASS[1] | DPU::EW_CFG::EW_OP_BYPASS[1] | DPU::EW_CFG::EW_LUT_BYPASS[1] |
+          DPU::EW_CFG::EW_OP_CVT_BYPASS[1] | DPU::EW_CFG::EW_RELU_BYPASS[1]);
+  w.write(DPU::EW_CVT_OFFSET_VALUE::EW_OP_CVT_OFFSET[0]);
+  w.write(DPU::EW_CVT_SCALE_VALUE::EW_OP_CVT_SCALE[1]);
+  w.write(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT[0]);
+  w.write(DPU::OUT_CVT_OFFSET::OUT_CVT_OFFSET(d.int32_output ? 0 : d.out_offset));
+  w.write(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE(d.int32_output ? 1 : d.out_scale));
+  w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) | DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
+  w.write(DPU::EW_OP_VALUE_0::EW_OPERAND_0[0]);
+  w.write(DPU::EW_OP_VALUE_1::EW_OPERAND_1[0]);
+  w.write(DPU::EW_OP_VALUE_2::EW_OPERAND_2[0]);
+  w.write(DPU::EW_OP_VALUE_3::EW_OPERAND_3[0]);
+  w.write(DPU::EW_OP_VALUE_4::EW_OPERAND_4[0]);
+  w.write(DPU::EW_OP_VALUE_5::EW_OPERAND_5[0]);
+  w.write(DPU::EW_OP_VALUE_6::EW_OPERAND_6[0]);
+  w.write(DPU::EW_OP_VALUE_7::EW_OPERAND_7[0]);
+  w.write(DPU::SURFACE_ADD::SURF_ADD(plane * (d.int32_output ? 8 : (t.depthwise ? 4 : 2))));
+  w.write(DPU::UNNAMED_40C4::VALUE[0]);
+  w.write(DPU::LUT_ACCESS_CFG::LUT_ADDR[0]);
+  w.write(DPU::LUT_ACCESS_DATA::LUT_ACCESS_DATA[0]);
+  w.write(DPU::LUT_CFG::LUT_ROAD_SEL[0]);
+  w.write(DPU::LUT_INFO::LUT_LE_INDEX_SELECT[0]);
+  w.write(DPU::LUT_LE_START::LUT_LE_START[0]);
+  w.write(DPU::LUT_LE_END::LUT_LE_END[0]);
+  w.write(DPU::LUT_LO_START::LUT_LO_START[0]);
+  w.write(DPU::LUT_LO_END::LUT_LO_END[0]);
+  w.write(DPU::LUT_LE_SLOPE_SCALE::LUT_LE_SLOPE_UFLOW_SCALE[0]);
+  w.write(DPU::LUT_LE_SLOPE_SHIFT::LUT_LE_SLOPE_UFLOW_SHIFT[0]);
+  w.write(DPU::LUT_LO_SLOPE_SCALE::LUT_LO_SLOPE_UFLOW_SCALE[0]);
+  w.write(DPU::LUT_LO_SLOPE_SHIFT::LUT_LO_SLOPE_UFLOW_SHIFT[0]);
+}
+
+void write_rdma(Writer& w, const ConvTask& t) {
+  const DpuParams& d = t.dpu;
+  w.write(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH(t.out_width));
+  w.write(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
+  w.write(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL(t.out_channels));
+  w.write(DPU_RDMA::SRC_BASE_ADDR::SRC_BASE_ADDR[0]);
+  w.write(DPU_RDMA::BRDMA_CFG::BRDMA_DATA_USE(d.int32_output ? 0 : (d.multiply ? 7 : 1)));
+  w.address(DPU_RDMA::BS_BASE_ADDR::BS_BASE_ADDR[0], d.int32_output ? SymbolicAddress{} : t.operands);
+  w.write(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE[0]);
+  w.write(DPU_RDMA::BN_BASE_ADDR::BN_BASE_ADDR[0]);
+  w.write(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE[1]);
+  w.write(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR[0]);
+  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE[0]);
+  w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE[1] |
+          DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE(t.depthwise ? kDepthwise : kDirect));
+  w.write(DPU_RDMA::SRC_DMA_CFG::LINE_NOTCH_ADDR[0]);
+  w.write(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR[0]);
+  w.write(DPU_RDMA::PAD_CFG::PAD_VALUE[0]);
+  w.write(DPU_RDMA::WEIGHT::E_WEIGHT[1] | DPU_RDMA::WEIGHT::N_WEIGHT[1] | DPU_RDMA::WEIGHT::B_WEIGHT[1] | DPU_RDMA::WEIGHT::M_WEIGHT[1]);
+  w.write(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH[0]);
+}
+
+constexpr uint16_t kNextAddressOffset = PC::BASE_ADDRESS::Reg::offset;
+
+}  // namespace
+
+Result<Program> convolution(const ConvTask& task) {
+  Writer w;
+  w.program().words.reserve(132);
+  write_cna(w, task);
+  write_core(w, task);
+  write_dpu(w, task);
+  write_rdma(w, task);
+  // An even number of words: the fetch unit is a pair (npu/hardware.md 3.2).
+  if (w.program().words.size() % 2 != 0) w.raw(0);
+  w.program().next_address_word = static_cast<int32_t>(w.program().words.size());
+  w.raw(0);
+  w.program().next_amount_word = static_cast<int32_t>(w.program().words.size());
+  w.write(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT[0]);
+  w.raw(command_word(kSeparatorTarget, 0, 0));
+  // CNA, CORE, DPU, DPU_RDMA.
+  w.raw(command_word(kEnableTarget, 0x1D, kEnableOffset));
+  return w.finish();
+}
+
+Result<uint64_t> next_address_placeholder() {
+  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(Block::PC) | kWriteBit), 0, kNextAddressOffset);
+}
+
+Result<uint64_t> next_amount(int64_t words) { return command(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT((words + 1) / 2 - 1)); }
+
+}  // namespace peraxis::emit

@@ -1,0 +1,225 @@
+// Operators of a TFLite file: one row a kind says how its options become attributes. Options that are left
+// out mean the schema's defaults where those are usable; a convolution or pool without them is an error.
+#include <algorithm>
+#include <array>
+
+#include "import/tflite_reader.hpp"
+
+namespace peraxis::import {
+
+namespace {
+
+Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
+  switch (type) {
+    case tfl::ActivationFunctionType::NONE: return ir::Activation::None;
+    case tfl::ActivationFunctionType::RELU: return ir::Activation::Relu;
+    case tfl::ActivationFunctionType::RELU_N1_TO_1: return ir::Activation::ReluN1To1;
+    case tfl::ActivationFunctionType::RELU6: return ir::Activation::Relu6;
+    default: break;
+  }
+  const char* name = tfl::EnumNameActivationFunctionType(type);
+  return fail(ErrorCode::Unsupported, "the fused activation {} (code {}) is not supported",
+              *name == '\0' ? "unknown" : name, static_cast<int>(type));
+}
+
+Result<ir::Padding> read_padding(tfl::Padding padding) {
+  switch (padding) {
+    case tfl::Padding::SAME: return ir::Padding::Same;
+    case tfl::Padding::VALID: return ir::Padding::Valid;
+  }
+  return fail(ErrorCode::InvalidModel, "the padding code {} is not SAME (0) or VALID (1)", static_cast<int>(padding));
+}
+
+// The options table of type T, or null when the operator has none.
+template <class T>
+Result<const T*> options(const tfl::Operator& op) {
+  if (op.builtin_options_type() == tfl::BuiltinOptions::NONE || op.builtin_options() == nullptr) return nullptr;
+  if (op.builtin_options_type() != tfl::BuiltinOptionsTraits<T>::enum_value) {
+    const char* name = tfl::EnumNameBuiltinOptions(op.builtin_options_type());
+    return fail(ErrorCode::InvalidModel, "its options are of another operator ({}, type {})",
+                *name == '\0' ? "unknown" : name, static_cast<int>(op.builtin_options_type()));
+  }
+  return op.builtin_options_as<T>();
+}
+
+template <class T>
+Result<const T*> required_options(const tfl::Operator& op) {
+  const T* table = PERAXIS_TRY(options<T>(op));
+  if (table == nullptr) return fail(ErrorCode::InvalidModel, "it has no options");
+  return table;
+}
+
+Result<ir::Attributes> no_attributes(const tfl::Operator&) { return ir::Attributes{ir::NoAttributes{}}; }
+
+template <class T>
+Result<ir::Attributes> binary(const tfl::Operator& op) {
+  const T* source = PERAXIS_TRY(options<T>(op));
+  ir::BinaryAttributes out;
+  if (source != nullptr) out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  return ir::Attributes{out};
+}
+
+template <class T>
+Result<ir::Attributes> convolution(const tfl::Operator& op) {
+  const T* source = PERAXIS_TRY(required_options<T>(op));
+  ir::ConvAttributes out;
+  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.stride_h = source->stride_h();
+  out.stride_w = source->stride_w();
+  out.dilation_h = source->dilation_h_factor();
+  out.dilation_w = source->dilation_w_factor();
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> fully_connected(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::FullyConnectedOptions>(op));
+  ir::FullyConnectedAttributes out;
+  if (source == nullptr) return ir::Attributes{out};
+  if (source->weights_format() != tfl::FullyConnectedOptionsWeightsFormat::DEFAULT) {
+    return fail(ErrorCode::Unsupported, "the weights format {} (shuffled) is not supported",
+                static_cast<int>(source->weights_format()));
+  }
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  out.keep_num_dims = source->keep_num_dims();
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> pool(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::Pool2DOptions>(op));
+  ir::PoolAttributes out;
+  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.stride_h = source->stride_h();
+  out.stride_w = source->stride_w();
+  out.filter_h = source->filter_height();
+  out.filter_w = source->filter_width();
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> concatenation(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::ConcatenationOptions>(op));
+  ir::ConcatenationAttributes out;
+  out.axis = source->axis();
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> softmax(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::SoftmaxOptions>(op));
+  return ir::Attributes{ir::SoftmaxAttributes{source->beta()}};
+}
+
+Result<ir::Attributes> reduce(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::ReducerOptions>(op));
+  return ir::Attributes{ir::ReduceAttributes{source != nullptr && source->keep_dims()}};
+}
+
+Result<ir::Attributes> strided_slice(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::StridedSliceOptions>(op));
+  ir::StridedSliceAttributes out;
+  if (source == nullptr) return ir::Attributes{out};
+  out.begin_mask = source->begin_mask();
+  out.end_mask = source->end_mask();
+  out.ellipsis_mask = source->ellipsis_mask();
+  out.new_axis_mask = source->new_axis_mask();
+  out.shrink_axis_mask = source->shrink_axis_mask();
+  out.offset = source->offset();
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> split(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::SplitOptions>(op));
+  return ir::Attributes{ir::SplitAttributes{source->num_splits()}};
+}
+
+Result<ir::Attributes> resize(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::ResizeNearestNeighborOptions>(op));
+  ir::ResizeAttributes out;
+  if (source == nullptr) return ir::Attributes{out};
+  out.align_corners = source->align_corners();
+  out.half_pixel_centers = source->half_pixel_centers();
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> leaky_relu(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::LeakyReluOptions>(op));
+  return ir::Attributes{ir::LeakyReluAttributes{source->alpha()}};
+}
+
+Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op) {
+  switch (kind) {
+    case ir::OpKind::Add: return binary<tfl::AddOptions>(op);
+    case ir::OpKind::AveragePool2D:
+    case ir::OpKind::MaxPool2D: return pool(op);
+    case ir::OpKind::Concatenation: return concatenation(op);
+    case ir::OpKind::Conv2D: return convolution<tfl::Conv2DOptions>(op);
+    case ir::OpKind::DepthwiseConv2D: return convolution<tfl::DepthwiseConv2DOptions>(op);
+    case ir::OpKind::FullyConnected: return fully_connected(op);
+    case ir::OpKind::Mul: return binary<tfl::MulOptions>(op);
+    case ir::OpKind::Softmax: return softmax(op);
+    case ir::OpKind::Mean: return reduce(op);
+    case ir::OpKind::Sub: return binary<tfl::SubOptions>(op);
+    case ir::OpKind::StridedSlice: return strided_slice(op);
+    case ir::OpKind::Split: return split(op);
+    case ir::OpKind::ResizeNearestNeighbor: return resize(op);
+    case ir::OpKind::LeakyRelu: return leaky_relu(op);
+    case ir::OpKind::Logistic:
+    case ir::OpKind::Reshape:
+    case ir::OpKind::Pad:
+    case ir::OpKind::Transpose:
+    case ir::OpKind::Quantize: return no_attributes(op);
+  }
+  return no_attributes(op);
+}
+
+// Old files hold the operator in a byte, new ones in an int32 beside it (the byte then says 127 when the
+// value does not fit): the larger of the two is meant.
+Result<ir::OpKind> read_kind(const tfl::Model& model, const tfl::Operator& op, size_t index) {
+  const auto* codes = model.operator_codes();
+  if (codes == nullptr || op.opcode_index() >= codes->size() || codes->Get(op.opcode_index()) == nullptr) {
+    return fail(ErrorCode::InvalidModel, "operator {} names operator code {}, the file has {}", index,
+                op.opcode_index(), codes == nullptr ? 0 : codes->size());
+  }
+  const tfl::OperatorCode& entry = *codes->Get(op.opcode_index());
+  const int32_t code =
+      std::max(int32_t{entry.deprecated_builtin_code()}, static_cast<int32_t>(entry.builtin_code()));
+  if (code == static_cast<int32_t>(tfl::BuiltinOperator::CUSTOM)) {
+    return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported", index,
+                entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
+  }
+  if (const auto kind = ir::op_kind_from_tflite(code)) return *kind;
+  const char* name = tfl::EnumNameBuiltinOperator(static_cast<tfl::BuiltinOperator>(code));
+  return fail(ErrorCode::Unsupported, "operator {} is {} (code {}), which is not supported", index,
+              *name == '\0' ? "of an unknown kind" : name, code);
+}
+
+Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* source, const char* what,
+                                          size_t tensor_count, bool may_be_absent) {
+  std::vector<int32_t> out;
+  if (source == nullptr) return out;
+  for (const int32_t index : *source) {
+    const bool absent = may_be_absent && index == -1;
+    if (!absent && (index < 0 || static_cast<size_t>(index) >= tensor_count)) {
+      return fail(ErrorCode::InvalidModel, "{} {} is tensor {}, the file has {}", what, out.size(), index,
+                  tensor_count);
+    }
+    out.push_back(absent ? ir::kAbsent : index);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& source, size_t index,
+                             size_t tensor_count) {
+  ir::Op op;
+  op.kind = PERAXIS_TRY(read_kind(model, source, index));
+  const auto note = [&] { return fmt::format("in operator {} ({})", index, ir::op_name(op.kind)); };
+  op.inputs = PERAXIS_TRY_NOTE(read_indices(source.inputs(), "input", tensor_count, true), "{}", note());
+  op.outputs = PERAXIS_TRY_NOTE(read_indices(source.outputs(), "output", tensor_count, false), "{}", note());
+  op.attributes = PERAXIS_TRY_NOTE(read_attributes(op.kind, source), "{}", note());
+  return op;
+}
+
+}  // namespace peraxis::import

@@ -1,0 +1,182 @@
+// Names of types, operators and attributes, and the small arithmetic on tensors that needs no graph.
+// The names are the text form's vocabulary: changing one changes every stored dump.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/check.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::ir {
+
+namespace {
+
+struct TypeRow {
+  DataType type;
+  const char* name;
+  int64_t bytes;
+};
+constexpr std::array kTypes{
+    TypeRow{DataType::Float32, "float32", 4}, TypeRow{DataType::Int32, "int32", 4},
+    TypeRow{DataType::UInt8, "uint8", 1},     TypeRow{DataType::Int64, "int64", 8},
+    TypeRow{DataType::Int8, "int8", 1},       TypeRow{DataType::Int16, "int16", 2},
+    TypeRow{DataType::Bool, "bool", 1},
+};
+
+struct OpRow {
+  OpKind kind;
+  const char* name;
+  int32_t tflite_code;
+};
+constexpr std::array kOps{
+#define PERAXIS_OP(kind, name, code, attributes) OpRow{OpKind::kind, name, code},
+#include "ir/ops.def"
+#undef PERAXIS_OP
+};
+
+// Products of hostile shapes stay here, so that bytes() (at most 8 a element) cannot overflow.
+constexpr int64_t kElementsCeiling = int64_t{1} << 59;
+
+}  // namespace
+
+const char* data_type_name(DataType type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.type == type) return row.name;
+  }
+  return "unknown";
+}
+
+std::optional<DataType> data_type_from_name(std::string_view name) {
+  for (const TypeRow& row : kTypes) {
+    if (name == row.name) return row.type;
+  }
+  return std::nullopt;
+}
+
+int64_t data_type_bytes(DataType type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.type == type) return row.bytes;
+  }
+  return 1;
+}
+
+const char* padding_name(Padding padding) { return padding == Padding::Same ? "same" : "valid"; }
+
+const char* activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::None: return "none";
+    case Activation::Relu: return "relu";
+    case Activation::ReluN1To1: return "relu_n1_to_1";
+    case Activation::Relu6: return "relu6";
+  }
+  return "unknown";
+}
+
+const char* op_name(OpKind kind) {
+  for (const OpRow& row : kOps) {
+    if (row.kind == kind) return row.name;
+  }
+  return "unknown";
+}
+
+std::optional<OpKind> op_kind_from_name(std::string_view name) {
+  for (const OpRow& row : kOps) {
+    if (name == row.name) return row.kind;
+  }
+  return std::nullopt;
+}
+
+std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code) {
+  for (const OpRow& row : kOps) {
+    if (row.tflite_code == builtin_code) return row.kind;
+  }
+  return std::nullopt;
+}
+
+bool is_convolution_like(OpKind kind) {
+  return kind == OpKind::Conv2D || kind == OpKind::DepthwiseConv2D || kind == OpKind::FullyConnected;
+}
+
+int64_t Tensor::elements() const {
+  int64_t product = 1;
+  for (const int32_t dimension : shape) {
+    if (dimension <= 0) return 0;
+    if (product > kElementsCeiling / dimension) return kElementsCeiling;
+    product *= dimension;
+  }
+  return product;
+}
+
+Nhwc nhwc(const Tensor& tensor) {
+  const size_t rank = tensor.shape.size();
+  PERAXIS_CHECK(rank <= 4, "nhwc() of a tensor of rank above 4");
+  std::array<int64_t, 4> filled{1, 1, 1, 1};
+  for (size_t i = 0; i < rank; ++i) filled[4 - rank + i] = tensor.shape[i];
+  return {filled[0], filled[1], filled[2], filled[3]};
+}
+
+StoredRange type_range(DataType type) {
+  switch (type) {
+    case DataType::UInt8: return {0, 255};
+    case DataType::Int8: return {-128, 127};
+    case DataType::Int16: return {-32768, 32767};
+    case DataType::Bool: return {0, 1};
+    case DataType::Float32:
+    case DataType::Int32:
+    case DataType::Int64: break;
+  }
+  return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
+}
+
+// Q(r) = zero_point + round(r / scale), the division in float32, ties away from zero. The clamp to the
+// type's range is made in double so that a tiny scale cannot leave int32.
+StoredRange activation_range(const Tensor& output, Activation activation) {
+  StoredRange range = type_range(output.type);
+  if (activation == Activation::None) return range;
+  const float scale = output.quant.scale.empty() ? 1.0F : output.quant.scale[0];
+  const int64_t zero_point = output.quant.zero_point.empty() ? 0 : output.quant.zero_point[0];
+  const auto stored = [&](float real) {
+    double steps = std::round(static_cast<double>(real / scale));
+    if (std::isnan(steps)) steps = 0.0;  // 0 / 0: a scale the verifier refuses
+    return static_cast<int32_t>(std::clamp(static_cast<double>(zero_point) + steps,
+                                           static_cast<double>(range.low), static_cast<double>(range.high)));
+  };
+  const StoredRange type = range;
+  switch (activation) {
+    case Activation::None: break;
+    case Activation::Relu: range.low = stored(0.0F); break;
+    case Activation::ReluN1To1: range = {stored(-1.0F), stored(1.0F)}; break;
+    case Activation::Relu6: range = {stored(0.0F), stored(6.0F)}; break;
+  }
+  range.low = std::max(range.low, type.low);
+  range.high = std::min(range.high, type.high);
+  return range;
+}
+
+SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, Padding padding) {
+  PERAXIS_CHECK(stride > 0, "spatial_axis() with a stride below 1");
+  const int64_t extent = (kernel - 1) * dilation + 1;
+  SpatialAxis axis;
+  if (padding == Padding::Valid) {
+    axis.out = in < extent ? 0 : (in - extent) / stride + 1;
+    return axis;
+  }
+  axis.out = (in + stride - 1) / stride;
+  const int64_t total = std::max<int64_t>(0, (axis.out - 1) * stride + extent - in);
+  axis.before = total / 2;
+  axis.after = total - axis.before;
+  return axis;
+}
+
+std::string Graph::op_label(size_t index) const {
+  if (index >= ops.size()) return fmt::format("operator {}", index);
+  const Op& op = ops[index];
+  std::string label = fmt::format("{} {}", op_name(op.kind), index);
+  if (!op.outputs.empty() && op.outputs[0] >= 0 && static_cast<size_t>(op.outputs[0]) < tensors.size()) {
+    label += fmt::format(" '{}'", tensor(op.outputs[0]).name);
+  }
+  return label;
+}
+
+}  // namespace peraxis::ir

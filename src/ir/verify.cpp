@@ -1,0 +1,162 @@
+// Graph-wide rules first (indices, definitions, sizes), so that the rules of single operators, in ops/, may
+// follow every index without asking.
+#include <cmath>
+
+#include "ir/ops/rules.hpp"
+#include "ir/shape.hpp"
+
+namespace peraxis::ir {
+
+Status check_quantization(const QuantParams& quant, std::span<const int32_t> shape) {
+  if (!quant.quantized()) return {};
+  if (quant.zero_point.size() != quant.scale.size()) {
+    return fail(ErrorCode::InvalidModel, "{} scales but {} zero points", quant.scale.size(), quant.zero_point.size());
+  }
+  for (const float scale : quant.scale) {
+    if (!std::isfinite(scale) || scale < 0.0F) {
+      return fail(ErrorCode::InvalidModel, "the scale {} is not a finite number of at least 0", scale);
+    }
+  }
+  const int64_t rank = static_cast<int64_t>(shape.size());
+  if (quant.quantized_dimension < 0 || (rank > 0 && quant.quantized_dimension >= rank)) {
+    return fail(ErrorCode::InvalidModel, "quantized_dimension {} is outside the rank of {} (LiteRT refuses it too)",
+                quant.quantized_dimension, rank);
+  }
+  if (quant.scale.size() == 1) return {};
+  const int64_t channels = rank == 0 ? 1 : shape[static_cast<size_t>(quant.quantized_dimension)];
+  if (static_cast<int64_t>(quant.scale.size()) != channels) {
+    return fail(ErrorCode::InvalidModel, "{} scales for dimension {} of size {}; it needs 1 or {}", quant.scale.size(),
+                quant.quantized_dimension, channels, channels);
+  }
+  return {};
+}
+
+namespace {
+
+Status verify_tensor(const Tensor& tensor) {
+  PERAXIS_TRY(check_shape(tensor.shape));
+  PERAXIS_TRY(check_quantization(tensor.quant, tensor.shape));
+  const StoredRange range = type_range(tensor.type);
+  for (const int64_t zero_point : tensor.quant.zero_point) {
+    if (zero_point < range.low || zero_point > range.high) {
+      return fail(ErrorCode::InvalidModel, "the zero point {} is outside {}..{} of {}", zero_point, range.low,
+                  range.high, data_type_name(tensor.type));
+    }
+  }
+  if (tensor.is_constant && static_cast<int64_t>(tensor.data.size()) != tensor.bytes()) {
+    return fail(ErrorCode::InvalidModel, "the constant has {} data bytes, {} of shape {} needs {}", tensor.data.size(),
+                data_type_name(tensor.type), shape_text(tensor.shape), tensor.bytes());
+  }
+  if (!tensor.is_constant && !tensor.data.empty()) {
+    return fail(ErrorCode::InvalidModel, "it has {} data bytes but is no constant", tensor.data.size());
+  }
+  return {};
+}
+
+// Which tensors have a value so far: constants, graph inputs, outputs of the operators before.
+class Definitions {
+ public:
+  explicit Definitions(const Graph& graph) : graph_(graph), defined_(graph.tensors.size(), false) {}
+
+  Status check_index(int32_t index, const char* what, size_t slot) const {
+    if (index >= 0 && static_cast<size_t>(index) < defined_.size()) return {};
+    return fail(ErrorCode::InvalidModel, "{} {} is tensor {}, the graph has {}", what, slot, index, defined_.size());
+  }
+  Status define(int32_t index) {
+    if (graph_.tensor(index).is_constant) {
+      return fail(ErrorCode::InvalidModel, "{} is written but is a constant", tensor_label(graph_, index));
+    }
+    if (defined_[static_cast<size_t>(index)]) {
+      return fail(ErrorCode::InvalidModel, "{} is written a second time", tensor_label(graph_, index));
+    }
+    defined_[static_cast<size_t>(index)] = true;
+    return {};
+  }
+  bool computed(int32_t index) const { return defined_[static_cast<size_t>(index)]; }
+  bool readable(int32_t index) const { return graph_.tensor(index).is_constant || computed(index); }
+
+ private:
+  const Graph& graph_;
+  std::vector<bool> defined_;
+};
+
+Status verify_links(const Graph& graph, const Op& op, Definitions& definitions) {
+  for (size_t slot = 0; slot < op.inputs.size(); ++slot) {
+    const int32_t index = op.inputs[slot];
+    if (index == kAbsent) continue;
+    PERAXIS_TRY(definitions.check_index(index, "input", slot));
+    if (!definitions.readable(index)) {
+      return fail(ErrorCode::InvalidModel, "input {}, {}, is read before any operator writes it", slot,
+                  tensor_label(graph, index));
+    }
+  }
+  for (size_t slot = 0; slot < op.outputs.size(); ++slot) {
+    PERAXIS_TRY(definitions.check_index(op.outputs[slot], "output", slot));
+    PERAXIS_TRY(definitions.define(op.outputs[slot]));
+  }
+  return {};
+}
+
+Status verify_rule(const Graph& graph, const Op& op) {
+  const rules::OpView view(graph, op);
+  switch (op.kind) {
+    case OpKind::Add:
+    case OpKind::Mul:
+    case OpKind::Sub: return rules::verify_binary(view);
+    case OpKind::AveragePool2D:
+    case OpKind::MaxPool2D: return rules::verify_pool(view);
+    case OpKind::Concatenation: return rules::verify_concatenation(view);
+    case OpKind::Conv2D:
+    case OpKind::DepthwiseConv2D: return rules::verify_convolution(view);
+    case OpKind::FullyConnected: return rules::verify_fully_connected(view);
+    case OpKind::Logistic: return rules::verify_logistic(view);
+    case OpKind::Reshape: return rules::verify_reshape(view);
+    case OpKind::Softmax: return rules::verify_softmax(view);
+    case OpKind::Pad: return rules::verify_pad(view);
+    case OpKind::Transpose: return rules::verify_transpose(view);
+    case OpKind::Mean: return rules::verify_mean(view);
+    case OpKind::StridedSlice: return rules::verify_strided_slice(view);
+    case OpKind::Split: return rules::verify_split(view);
+    case OpKind::ResizeNearestNeighbor: return rules::verify_resize(view);
+    case OpKind::LeakyRelu: return rules::verify_leaky_relu(view);
+    case OpKind::Quantize: return rules::verify_quantize(view);
+  }
+  return fail(ErrorCode::Internal, "no rule for this operator");
+}
+
+Status labelled(Status status, const std::string& label) {
+  if (status) return status;
+  Error error = std::move(status).error();
+  error.message = label + ": " + error.message;
+  return tl::make_unexpected(std::move(error));
+}
+
+}  // namespace
+
+Status verify(const Graph& graph) {
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    PERAXIS_TRY(labelled(verify_tensor(graph.tensors[i]), tensor_label(graph, static_cast<int32_t>(i))));
+  }
+  Definitions definitions(graph);
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    PERAXIS_TRY(labelled(definitions.check_index(graph.inputs[i], "input", i), "graph"));
+    PERAXIS_TRY(labelled(definitions.define(graph.inputs[i]), fmt::format("graph input {}", i)));
+  }
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    Status status = verify_links(graph, op, definitions);
+    if (status) status = verify_rule(graph, op);
+    PERAXIS_TRY(labelled(std::move(status), graph.op_label(i)));
+  }
+  if (graph.outputs.empty()) return fail(ErrorCode::InvalidModel, "graph: it has no outputs");
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    PERAXIS_TRY(labelled(definitions.check_index(graph.outputs[i], "output", i), "graph"));
+    if (!definitions.computed(graph.outputs[i])) {
+      return fail(ErrorCode::InvalidModel, "graph output {}: {} is written by no operator", i,
+                  tensor_label(graph, graph.outputs[i]));
+    }
+  }
+  return {};
+}
+
+}  // namespace peraxis::ir

@@ -1,0 +1,109 @@
+// DEPTHWISE_CONV_2D along the channels: the image is widened once into a zero-padded int16 copy with one
+// channel an output channel (a depth multiplier repeats them), and each tap adds one vector product.
+#include "kernels/fast/widen.hpp"
+#include "kernels/registry.hpp"
+
+namespace peraxis::kernels::fast {
+namespace {
+
+constexpr int64_t kChannels = 64;  // channels of a block; its accumulators stay in the first cache
+
+// sums[c] += a[c] * b[c], modulo 2^32.
+[[gnu::always_inline]] inline void multiply_add(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
+  for (int64_t c = 0; c < count; ++c) sums[c] += static_cast<uint32_t>(int32_t{a[c]} * int32_t{b[c]});
+}
+
+void multiply_add_plain(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
+  multiply_add(a, b, sums, count);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2"), gnu::optimize("O3")]] void multiply_add_avx2(const int16_t* a, const int16_t* b,
+                                                                   uint32_t* sums, int64_t count) {
+  multiply_add(a, b, sums, count);
+}
+#endif
+
+using MultiplyAdd = void (*)(const int16_t*, const int16_t*, uint32_t*, int64_t);
+
+MultiplyAdd best_multiply_add() {
+#if defined(__x86_64__)
+  if (has_avx2()) return multiply_add_avx2;
+#endif
+  return multiply_add_plain;
+}
+
+Padded widen(const Convolution& conv, int64_t n, int64_t rows, int64_t cols) {
+  Padded padded{rows, cols, conv.output.c, {}};
+  padded.values.assign(static_cast<size_t>(rows * cols * padded.channels), 0);
+  const int64_t last_row = std::min(conv.input.h, rows - conv.pad_top);
+  const int64_t last_col = std::min(conv.input.w, cols - conv.pad_left);
+  for (int64_t y = 0; y < last_row; ++y) {
+    for (int64_t x = 0; x < last_col; ++x) {
+      const uint8_t* from = conv.input_values + ((n * conv.input.h + y) * conv.input.w + x) * conv.input.c;
+      int16_t* to =
+          padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
+      for (int64_t d = 0; d < conv.input.c; ++d) {
+        const auto value = static_cast<int16_t>(stored(from[d], conv.type) - conv.input_zero);
+        for (int64_t copy = 0; copy < conv.outputs_per_group; ++copy) *to++ = value;
+      }
+    }
+  }
+  return padded;
+}
+
+std::vector<int16_t> widen_weights(const Convolution& conv) {
+  std::vector<int16_t> weights(static_cast<size_t>(conv.kernel_h * conv.kernel_w * conv.output.c));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<int16_t>(stored(conv.weight_values[i], conv.type) - conv.weight_zero);
+  }
+  return weights;
+}
+
+void run_rows(const Convolution& conv, const Padded& image, const std::vector<int16_t>& weights, int64_t n,
+              int64_t first_row, int64_t last_row) {
+  const MultiplyAdd multiply_add_best = best_multiply_add();
+  const int64_t channels = conv.output.c;
+  for (int64_t y = first_row; y < last_row; ++y) {
+    for (int64_t x = 0; x < conv.output.w; ++x) {
+      uint8_t* out = conv.output_values + ((n * conv.output.h + y) * conv.output.w + x) * channels;
+      for (int64_t block = 0; block < channels; block += kChannels) {
+        const int64_t count = std::min(kChannels, channels - block);
+        uint32_t sums[kChannels];
+        for (int64_t c = 0; c < count; ++c) {
+          sums[c] = static_cast<uint32_t>(conv.bias[static_cast<size_t>(block + c)]);
+        }
+        for (int64_t ky = 0; ky < conv.kernel_h; ++ky) {
+          const int64_t row = y * conv.stride_h + ky * conv.dilation_h;
+          for (int64_t kx = 0; kx < conv.kernel_w; ++kx) {
+            const int64_t col = x * conv.stride_w + kx * conv.dilation_w;
+            multiply_add_best(image.values.data() + (row * image.cols + col) * channels + block,
+                              weights.data() + (ky * conv.kernel_w + kx) * channels + block, sums, count);
+          }
+        }
+        for (int64_t c = 0; c < count; ++c) {
+          out[block + c] = conv.requantize(static_cast<int32_t>(sums[c]), static_cast<size_t>(block + c));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Status depthwise_conv_2d(const Context& context) {
+  const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
+  if (conv.output.elements() == 0) return {};
+  const int64_t rows = touched(conv.output.h, conv.stride_h, conv.kernel_h, conv.dilation_h);
+  const int64_t cols = touched(conv.output.w, conv.stride_w, conv.kernel_w, conv.dilation_w);
+  if (!worth_padding(conv, rows, cols)) return reference::depthwise_conv_2d(context);
+  const std::vector<int16_t> weights = widen_weights(conv);
+  for (int64_t n = 0; n < conv.output.n; ++n) {
+    const Padded image = widen(conv, n, rows, cols);
+    over_rows(context.options.threads, conv.output.h,
+              [&](int64_t first, int64_t last) { run_rows(conv, image, weights, n, first, last); });
+  }
+  return {};
+}
+
+}  // namespace peraxis::kernels::fast

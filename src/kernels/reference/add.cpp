@@ -1,0 +1,8 @@
+#include "kernels/reference/add_sub.hpp"
+#include "kernels/registry.hpp"
+
+namespace peraxis::kernels::reference {
+
+Status add(const Context& context) { return add_or_subtract(context, 1); }
+
+}  // namespace peraxis::kernels::reference

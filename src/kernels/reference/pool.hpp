@@ -1,0 +1,47 @@
+// Walk over the windows of a pooling operator, shared by the average and the maximum.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/context.hpp"
+
+namespace peraxis::kernels::reference {
+
+struct Pool {
+  ir::Nhwc input, output;
+  int64_t filter_h = 1, filter_w = 1, stride_h = 1, stride_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
+  ir::DataType type = ir::DataType::Int8;
+  ir::StoredRange range;
+};
+
+Result<Pool> prepare_pool(const Context& context);
+
+// Calls take(value) for each real pixel of one window; returns how many there are.
+template <class Take>
+int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t y, int64_t x, int64_t c, Take take) {
+  const int64_t top = y * pool.stride_h - pool.pad_top;
+  const int64_t left = x * pool.stride_w - pool.pad_left;
+  int64_t pixels = 0;
+  for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + pool.filter_h, pool.input.h); ++row) {
+    for (int64_t col = std::max<int64_t>(left, 0); col < std::min(left + pool.filter_w, pool.input.w); ++col) {
+      take(stored(input[((n * pool.input.h + row) * pool.input.w + col) * pool.input.c + c], pool.type));
+      ++pixels;
+    }
+  }
+  return pixels;
+}
+
+// Calls value(n, y, x, c) for every output element and stores what it returns.
+template <class Value>
+void fill_output(const Pool& pool, uint8_t* output, Value value) {
+  for (int64_t n = 0; n < pool.output.n; ++n) {
+    for (int64_t y = 0; y < pool.output.h; ++y) {
+      for (int64_t x = 0; x < pool.output.w; ++x) {
+        for (int64_t c = 0; c < pool.output.c; ++c) *output++ = value(n, y, x, c);
+      }
+    }
+  }
+}
+
+}  // namespace peraxis::kernels::reference

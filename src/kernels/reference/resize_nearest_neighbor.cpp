@@ -1,0 +1,58 @@
+// RESIZE_NEAREST_NEIGHBOR: positions are computed in float32, then values are copied.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/registry.hpp"
+
+namespace peraxis::kernels::reference {
+namespace {
+
+// The source index of each output index along one axis.
+std::vector<int64_t> source_indices(int64_t in, int64_t out, const ir::ResizeAttributes& a) {
+  const bool align = a.align_corners && out > 1;
+  const float step = align ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                           : static_cast<float>(in) / static_cast<float>(out);
+  const float offset = a.half_pixel_centers ? 0.5F : 0.0F;
+  std::vector<int64_t> indices(static_cast<size_t>(out));
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const float position = (static_cast<float>(i) + offset) * step;
+    const float index = a.align_corners ? std::round(position) : std::floor(position);
+    indices[i] = std::clamp<int64_t>(static_cast<int64_t>(index), 0, in - 1);
+  }
+  return indices;
+}
+
+}  // namespace
+
+Status resize_nearest_neighbor(const Context& context) {
+  PERAXIS_TRY(check_arity(context, 2, 2));
+  const auto* a = PERAXIS_TRY(attributes<ir::ResizeAttributes>(context));
+  const ir::Tensor& in = context.input(0);
+  const ir::Tensor& out = context.output();
+  const std::vector<int32_t> size = PERAXIS_TRY(integer_operand(context, 1));
+  const bool maps = in.shape.size() == 4 && out.shape.size() == 4 && in.type == out.type && size.size() == 2;
+  if (!maps || out.shape[0] != in.shape[0] || out.shape[3] != in.shape[3] || out.shape[1] != size[0] ||
+      out.shape[2] != size[1] || in.shape[1] < 1 || in.shape[2] < 1) {
+    return fail(ErrorCode::InvalidModel, "{}: {} cannot be resized to {}", context.label(), shape_text(in.shape),
+                shape_text(out.shape));
+  }
+  const ir::Nhwc from = ir::nhwc(in);
+  const ir::Nhwc to = ir::nhwc(out);
+  const std::vector<int64_t> rows = source_indices(from.h, to.h, *a);
+  const std::vector<int64_t> cols = source_indices(from.w, to.w, *a);
+  const int64_t pixel_bytes = from.c * ir::data_type_bytes(in.type);
+  if (pixel_bytes == 0) return {};
+  uint8_t* destination = context.outputs[0].data();
+  for (int64_t n = 0; n < to.n; ++n) {
+    for (const int64_t row : rows) {
+      for (const int64_t col : cols) {
+        const int64_t pixel = (n * from.h + row) * from.w + col;
+        std::memcpy(destination, context.inputs[0].data() + pixel * pixel_bytes, static_cast<size_t>(pixel_bytes));
+        destination += pixel_bytes;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace peraxis::kernels::reference

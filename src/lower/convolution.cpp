@@ -1,0 +1,235 @@
+// Three shapes of task. Direct: 32 kernels a group over all input channels. Depthwise: the chip's own mode,
+// 64 channels a group. Block-diagonal: depthwise with int32 output, which the chip's depthwise mode cannot
+// write (corrections.md 3): 32 channels at a time as a direct convolution, zero off the diagonal.
+//
+// With a weight zero point and int32 output the chip cannot subtract it (CPEND is unusable there): a kernel
+// of ones delivers the window sum and the host subtracts.
+#include "lower/convolution.hpp"
+
+#include <algorithm>
+
+#include "lower/layouts.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+using namespace rk3588;
+using requant::ChannelParams;
+using requant::ChannelSet;
+
+// The stored weights of the operator, in the int8 domain.
+struct Weights {
+  const uint8_t* data;
+  int64_t out_c, in_c, kernel_h, kernel_w;
+  int64_t offset;  // 128 for uint8
+  bool depthwise;
+
+  int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
+    const int64_t index = depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
+    return offset != 0 ? int64_t{data[index]} - offset : int64_t{static_cast<int8_t>(data[index])};
+  }
+};
+
+struct Context {
+  const Geometry& g;
+  const requant::Layer& layer;
+  const Weights& weights;
+  int32_t input;
+  const TileLimits& limits;
+  MemoryPlan& memory;
+  LoweredLayer& out;
+};
+
+// One run of tasks: a packed weight array, its operands, and a range of output slots.
+struct Program {
+  TaskShape shape = TaskShape::Direct;
+  int64_t first_in_slot = 0;   // input channel slots it reads
+  int64_t in_channels = 0;     // multiple of 16
+  int64_t in_channels_real = 0;
+  int64_t first_out_slot = 0;  // in its region
+  int64_t out_slots = 0;       // whole groups
+  std::vector<const ChannelParams*> slot_params;  // [out_slots], null: dummy
+  std::vector<uint8_t> packed_weights;
+  int32_t region = 0, set = 0;
+};
+
+ConvTask base_task(const Context& x, const Program& p, const Tiling& tiling, const DpuParams& dpu) {
+  ConvTask task;
+  task.depthwise = p.shape == TaskShape::Depthwise;
+  task.in_width = x.g.in_w;
+  task.in_full_height = x.g.in_h;
+  task.in_channels = p.in_channels;
+  task.in_channels_real = p.in_channels_real;
+  task.pad_left = x.g.pad_left;
+  task.pad_value = x.layer.z_in;
+  task.kernel_width = x.g.kernel_w;
+  task.kernel_height = x.g.kernel_h;
+  task.stride_x = x.g.stride_w;
+  task.stride_y = x.g.stride_h;
+  task.weight_zero_point = dpu.int32_output ? 0 : x.layer.z_w;
+  task.out_width = x.g.out_w;
+  task.out_full_height = x.g.out_h;
+  task.data_banks = tiling.data_banks;
+  task.weight_banks = tiling.weight_banks;
+  task.dpu = dpu;
+  return task;
+}
+
+Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
+  const bool depthwise = p.shape == TaskShape::Depthwise;
+  const Tiling tiling = PERAXIS_TRY(tile({x.g, p.in_channels, p.out_slots, depthwise}, x.limits));
+  const int64_t taps = x.g.kernel_h * x.g.kernel_w;
+  const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
+  int32_t operands = -1;
+  const int64_t operand_bytes = dpu.multiply ? kOperandRecordBytes / kOperandRecordChannels : 4;
+  if (!dpu.int32_output) operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.multiply, x.layer.z_w));
+  const Region& region = x.out.regions[static_cast<size_t>(p.region)];
+  const int64_t plane_bytes = x.g.out_h * x.g.out_w * kAtomBytes;
+  const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
+
+  for (int64_t first = 0; first < p.out_slots; first += tiling.channels_per_task) {
+    const int64_t slots = std::min(tiling.channels_per_task, p.out_slots - first);
+    int32_t real = 0;
+    for (int64_t s = first; s < first + slots; ++s)
+      if (p.slot_params[static_cast<size_t>(s)] != nullptr) ++real;
+    for (const RowTile& rows : tiling.rows) {
+      ConvTask task = base_task(x, p, tiling, dpu);
+      // A depthwise task reads the channels it computes.
+      const int64_t in_slot = p.first_in_slot + (depthwise ? first : 0);
+      if (depthwise) {
+        task.in_channels = std::min(slots, p.in_channels - first);
+        task.in_channels_real = std::clamp<int64_t>(p.in_channels_real - first, 1, task.in_channels);
+      }
+      task.in_height = rows.in_rows;
+      task.pad_top = rows.pad_top;
+      task.input = {x.input, (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
+      task.kernels = depthwise ? 1 : slots;
+      task.weight_bytes_per_kernel = taps * task.in_channels;
+      task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
+      task.weights = {weights, depthwise ? taps * first : taps * p.in_channels * first};
+      task.weight_reuse = tiling.weights_resident && &rows != &tiling.rows.front();
+      task.out_height = rows.rows;
+      task.out_channels = slots;
+      task.out_channels_real = std::max<int32_t>(real, 1);
+      task.output = {region.allocation, (p.first_out_slot + first) / slots_per_atom * plane_bytes + rows.first * x.g.out_w * kAtomBytes};
+      task.operands = {operands, operand_bytes * first};
+      x.out.tasks.push_back({task, p.shape, rows, real, p.set});
+    }
+  }
+  return {};
+}
+
+Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) {
+  const bool sums = set.dpu.int32_output && x.layer.z_w != 0;
+  const auto count = static_cast<int64_t>(set.channels.size());
+  Program p;
+  p.set = p.region = set_index;
+  p.in_channels = round_up(x.g.in_c, kAtomBytes);
+  p.in_channels_real = x.g.in_c;
+  p.out_slots = round_up(count + (sums ? 1 : 0), kKernelGroup);
+  p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
+  for (int64_t s = 0; s < count; ++s) {
+    p.slot_params[static_cast<size_t>(s)] = &set.params[static_cast<size_t>(s)];
+    x.out.channels[static_cast<size_t>(set.channels[static_cast<size_t>(s)])] = {set_index, static_cast<int32_t>(s), sums ? static_cast<int32_t>(count) : -1};
+  }
+  // Dummy input channels hold whatever the cube holds: the weight that cancels CPEND's term.
+  const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
+  p.packed_weights = pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
+                                         [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+                                           if (slot == count && sums) return in < x.g.in_c ? 1 : 0;
+                                           if (slot >= count) return 0;
+                                           if (in >= x.g.in_c || set.params[static_cast<size_t>(slot)].drop_weights) return neutral;
+                                           return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, in);
+                                         });
+  Region region{x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots * (set.dpu.int32_output ? 4 : 1)), x.g.out_h, x.g.out_w,
+                p.out_slots, set.dpu.int32_output ? 4 : 1};
+  x.out.regions.push_back(region);
+  return emit_program(x, std::move(p), set.dpu);
+}
+
+Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_index) {
+  // The groups from the first to the last that hold a channel of the set; others in between are dummies.
+  const int64_t first = set.channels.empty() ? 0 : set.channels.front() / kDepthwiseGroup * kDepthwiseGroup;
+  const int64_t last = set.channels.empty() ? 1 : set.channels.back() + 1;
+  Program p;
+  p.shape = TaskShape::Depthwise;
+  p.set = p.region = set_index;
+  p.first_in_slot = first;
+  p.out_slots = round_up(last, kDepthwiseGroup) - first;
+  p.in_channels = std::min(p.out_slots, round_up(x.g.in_c, kAtomBytes) - first);
+  p.in_channels_real = std::min(p.in_channels, x.g.in_c - first);
+  p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
+  for (size_t i = 0; i < set.channels.size(); ++i) {
+    const int64_t slot = set.channels[i] - first;
+    p.slot_params[static_cast<size_t>(slot)] = &set.params[i];
+    x.out.channels[static_cast<size_t>(set.channels[i])] = {set_index, static_cast<int32_t>(slot), -1};
+  }
+  p.packed_weights = pack_depthwise_weights(p.in_channels, x.g.kernel_h, x.g.kernel_w, [&](int64_t slot, int64_t ky, int64_t kx) -> int64_t {
+    const ChannelParams* params = p.slot_params[static_cast<size_t>(slot)];
+    if (params == nullptr || params->drop_weights) return x.layer.z_w;
+    return x.weights.at(first + slot, ky, kx, 0);
+  });
+  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots), x.g.out_h, x.g.out_w, p.out_slots, 1});
+  return emit_program(x, std::move(p), set.dpu);
+}
+
+Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set_index) {
+  const bool sums = x.layer.z_w != 0;
+  const int64_t blocks = ceil_div(x.g.out_c, kKernelGroup);
+  const int64_t slots = sums ? 2 * kKernelGroup : kKernelGroup;
+  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * blocks * slots * 4), x.g.out_h, x.g.out_w, blocks * slots, 4});
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t first = b * kKernelGroup;
+    const int64_t count = std::min(kKernelGroup, x.g.out_c - first);
+    Program p;
+    p.shape = TaskShape::BlockDiagonal;
+    p.set = p.region = set_index;
+    p.first_in_slot = first;
+    p.in_channels = std::min(kKernelGroup, round_up(x.g.in_c, kAtomBytes) - first);
+    p.in_channels_real = count;
+    p.first_out_slot = b * slots;
+    p.out_slots = slots;
+    p.slot_params.resize(static_cast<size_t>(slots), nullptr);
+    for (int64_t s = 0; s < count; ++s) {
+      p.slot_params[static_cast<size_t>(s)] = &set.params[static_cast<size_t>(first + s)];
+      x.out.channels[static_cast<size_t>(first + s)] = {set_index, static_cast<int32_t>(b * slots + s),
+                                                        sums ? static_cast<int32_t>(b * slots + kKernelGroup + s) : -1};
+    }
+    p.packed_weights = pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
+                                           [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+                                             const bool sum = slot >= kKernelGroup;
+                                             const int64_t channel = slot % kKernelGroup;
+                                             if (channel != in || channel >= count) return 0;
+                                             return sum ? 1 : x.weights.at(first + channel, ky, kx, 0);
+                                           });
+    PERAXIS_TRY(emit_program(x, std::move(p), set.dpu));
+  }
+  return {};
+}
+
+}  // namespace
+
+int64_t output_slots(const Geometry& g) { return round_up(g.out_c, g.depthwise ? kDepthwiseGroup : kKernelGroup); }
+
+Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
+                                       const requant::LayerParams& params, int32_t input, const TileLimits& limits,
+                                       MemoryPlan& memory) {
+  const Geometry g = geometry(graph, op);
+  const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
+  const Weights weights{tensor.data.data(), g.out_c, g.in_c, g.kernel_h, g.kernel_w,
+                        tensor.type == ir::DataType::UInt8 ? 128 : 0, g.depthwise};
+  LoweredLayer out;
+  out.channels.resize(static_cast<size_t>(g.out_c));
+  const Context x{g, layer, weights, input, limits, memory, out};
+  for (size_t s = 0; s < params.sets.size(); ++s) {
+    const ChannelSet& set = params.sets[s];
+    const auto index = static_cast<int32_t>(s);
+    if (!g.depthwise) PERAXIS_TRY(lower_direct(x, set, index));
+    else if (set.dpu.int32_output) PERAXIS_TRY(lower_block_diagonal(x, set, index));
+    else PERAXIS_TRY(lower_depthwise(x, set, index));
+  }
+  return out;
+}
+
+}  // namespace peraxis::lower

@@ -1,0 +1,53 @@
+// Convolution-like operators as tasks: parameter sets and tiles become ConvTasks over packed constants, and
+// a map says where each logical output channel is found afterwards.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lower/geometry.hpp"
+#include "lower/memory_plan.hpp"
+#include "lower/tiling.hpp"
+#include "requant/strategy.hpp"
+#include "target/rk3588/conv_task.hpp"
+
+namespace peraxis::lower {
+
+enum class TaskShape : uint8_t { Direct, Depthwise, BlockDiagonal };
+
+struct LoweredTask {
+  rk3588::ConvTask task;
+  TaskShape shape = TaskShape::Direct;
+  RowTile rows;
+  int32_t real_output_channels = 0;
+  int32_t set = 0;
+};
+
+// A cube the tasks write.
+struct Region {
+  int32_t allocation = -1;
+  int64_t h = 0, w = 0, slots = 0;
+  int32_t element_bytes = 1;
+  int64_t bytes() const { return h * w * slots * element_bytes; }
+};
+
+struct ChannelSource {
+  int32_t region = 0, slot = 0;
+  int32_t sum_slot = -1;  // slot of the window sum (int32 output with a weight zero point)
+};
+
+struct LoweredLayer {
+  std::vector<LoweredTask> tasks;  // in chain order
+  std::vector<Region> regions;     // one a set; with HostWork::None the single region is the output tensor
+  std::vector<ChannelSource> channels;
+};
+
+// `input`: allocation of the input cube ([in_c/16][in_h][in_w][16], slots a multiple of 16).
+Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
+                                       const requant::LayerParams& params, int32_t input, const TileLimits& limits,
+                                       MemoryPlan& memory);
+
+// Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
+int64_t output_slots(const Geometry& geometry);
+
+}  // namespace peraxis::lower

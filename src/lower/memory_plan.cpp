@@ -1,0 +1,82 @@
+#include "lower/memory_plan.hpp"
+
+#include <algorithm>
+
+#include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+// Buffers of one program, commands included, must lie below 4 GiB; leave room for the device's own.
+constexpr int64_t kMaxBytes = (int64_t{1} << 32) - (int64_t{1} << 26);
+
+}  // namespace
+
+int32_t MemoryPlan::add_constant(std::vector<uint8_t> bytes) {
+  Entry entry;
+  constants_.resize(static_cast<size_t>(round_up(static_cast<int64_t>(constants_.size()), rk3588::kBufferAlign)));
+  entry.location = {true, static_cast<int64_t>(constants_.size())};
+  entry.bytes = static_cast<int64_t>(bytes.size());
+  constants_.insert(constants_.end(), bytes.begin(), bytes.end());
+  entries_.push_back(entry);
+  return static_cast<int32_t>(entries_.size() - 1);
+}
+
+int32_t MemoryPlan::add_activation(int64_t bytes) {
+  Entry entry;
+  entry.bytes = bytes;
+  entries_.push_back(entry);
+  return static_cast<int32_t>(entries_.size() - 1);
+}
+
+void MemoryPlan::touch(int32_t allocation, int32_t step) {
+  Entry& entry = entries_[static_cast<size_t>(allocation)];
+  entry.first = std::min(entry.first, step);
+  entry.last = std::max(entry.last, step);
+}
+
+Status MemoryPlan::place() {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < entries_.size(); ++i)
+    if (!entries_[i].location.constant && entries_[i].last >= 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return entries_[a].bytes > entries_[b].bytes; });
+  std::vector<size_t> placed;
+  for (const size_t i : order) {
+    Entry& entry = entries_[i];
+    // Placed allocations that live at the same time, by offset: take the first gap.
+    std::vector<const Entry*> rivals;
+    for (const size_t p : placed)
+      if (entries_[p].first <= entry.last && entry.first <= entries_[p].last) rivals.push_back(&entries_[p]);
+    std::sort(rivals.begin(), rivals.end(),
+              [](const Entry* a, const Entry* b) { return a->location.offset < b->location.offset; });
+    int64_t offset = 0;
+    for (const Entry* rival : rivals) {
+      if (offset + entry.bytes <= rival->location.offset) break;
+      offset = std::max(offset, round_up(rival->location.offset + rival->bytes, rk3588::kBufferAlign));
+    }
+    entry.location.offset = offset;
+    activation_bytes_ = std::max(activation_bytes_, offset + entry.bytes);
+    placed.push_back(i);
+  }
+  const int64_t total = activation_bytes_ + static_cast<int64_t>(constants_.size());
+  if (total > kMaxBytes)
+    return fail(ErrorCode::OutOfMemory, "the model needs {} bytes of device memory; 32-bit device addresses allow {}", total, kMaxBytes);
+  return {};
+}
+
+int64_t MemoryPlan::peak_live_bytes() const {
+  int32_t steps = 0;
+  for (const Entry& entry : entries_) steps = std::max(steps, entry.last + 1);
+  std::vector<int64_t> live(static_cast<size_t>(steps) + 1);
+  for (const Entry& entry : entries_) {
+    if (entry.location.constant || entry.last < 0) continue;
+    live[static_cast<size_t>(entry.first)] += entry.bytes;
+    live[static_cast<size_t>(entry.last) + 1] -= entry.bytes;
+  }
+  int64_t now = 0, peak = 0;
+  for (const int64_t change : live) peak = std::max(peak, now += change);
+  return peak;
+}
+
+}  // namespace peraxis::lower

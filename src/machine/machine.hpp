@@ -1,0 +1,60 @@
+// The machine model: executes RK3588 NPU command words from a memory image, bit by bit. It is a second
+// witness beside the compiler: it knows the register table and the rounding rules, and has its own reading
+// of every layout, written from the hardware document. What would hang the chip, or what the document does
+// not settle, is refused with the task, the register and the value, never guessed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "machine/memory.hpp"
+#include "machine/switches.hpp"
+
+namespace peraxis::machine {
+
+struct Options {
+  Switches switches;
+  bool plain = false;  // the obvious multiply loop instead of the fast one; same results
+  // A task with more multiplications is refused: bounds the time of hostile programs.
+  int64_t max_task_macs = int64_t{1} << 40;
+};
+
+// One job: a chain of `tasks` programs, as the kernel would start it.
+struct Kick {
+  uint32_t address = 0;  // of the first command word, 16-byte aligned
+  uint32_t words = 0;    // of the first program, including its tail
+  int32_t tasks = 0;     // PC TASK_NUMBER
+  int32_t core = 0;
+};
+
+struct TaskReport {
+  int32_t index = 0;
+  int64_t output_pixels = 0;  // of this task
+  int64_t kernel_taps = 0;
+  int64_t input_channels = 0, output_channels = 0;  // as programmed, dummies included
+  bool depthwise = false;
+  int64_t command_words = 0;
+  int64_t bytes_read = 0, bytes_written = 0;  // features, weights and operands; output
+  int64_t saturations = 0;            // values cut to 32 bits between stages
+  int64_t dropped_output_bytes = 0;   // Switches::drop_dummy_output
+  int64_t junk_operand_channels = 0;  // dummy channels whose operands lie outside the buffer, taken as 0
+};
+
+class Machine {
+ public:
+  explicit Machine(Options options = {}) : options_(options) {}
+  Memory& memory() { return memory_; }
+  const Options& options() const { return options_; }
+
+  // Runs the job. Registers and CBUF contents start unknown in every job: a program that needs what an
+  // earlier job left behind is refused. On error, tasks before the refused one have been executed.
+  Result<std::vector<TaskReport>> run(const Kick& kick);
+
+ private:
+  Options options_;
+  Memory memory_;
+};
+
+}  // namespace peraxis::machine

@@ -1,0 +1,123 @@
+// Flags are kept as bits and handled a 64-bit word at a time: a feature row costs a few compares, so the
+// check can stay on in every run.
+#include "machine/memory.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace peraxis::machine {
+namespace {
+
+constexpr int64_t kSpace = int64_t{1} << 32;
+
+// Bits [first, first + count) of one word, count in 1..64.
+uint64_t word_mask(int64_t first, int64_t count) {
+  const uint64_t ones = count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  return ones << first;
+}
+
+// Calls f(word index, mask) for the words that hold bits [first, first + count).
+template <class F>
+void for_words(int64_t first, int64_t count, F f) {
+  while (count > 0) {
+    const int64_t bit = first & 63;
+    const int64_t n = std::min<int64_t>(count, 64 - bit);
+    if (!f(static_cast<size_t>(first >> 6), word_mask(bit, n))) return;
+    first += n;
+    count -= n;
+  }
+}
+
+// The first clear bit of [first, first + count), or -1.
+int64_t first_clear(const std::vector<uint64_t>& flags, int64_t first, int64_t count) {
+  int64_t found = -1;
+  for_words(first, count, [&](size_t word, uint64_t mask) {
+    const uint64_t missing = ~flags[word] & mask;
+    if (missing == 0) return true;
+    found = static_cast<int64_t>(word) * 64 + std::countr_zero(missing);
+    return false;
+  });
+  return found;
+}
+
+}  // namespace
+
+Status Memory::map(uint32_t address, std::span<uint8_t> bytes, std::string name) {
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  if (size == 0) return fail(ErrorCode::InvalidArgument, "buffer '{}' is empty", name);
+  if (address + size > kSpace)
+    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}: {} bytes reach beyond 4 GiB", name, address,
+                size);
+  auto next = std::lower_bound(buffers_.begin(), buffers_.end(), int64_t{address},
+                               [](const Buffer& b, int64_t a) { return b.address < a; });
+  const Buffer* clash = nullptr;
+  if (next != buffers_.end() && next->address < address + size) clash = &*next;
+  if (next != buffers_.begin() && std::prev(next)->end() > address) clash = &*std::prev(next);
+  if (clash != nullptr)
+    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}, {} bytes, overlaps buffer '{}' at {:#x}", name,
+                address, size, clash->name, clash->address);
+  Buffer buffer{address, bytes, std::move(name), {}};
+  buffer.flags.resize((bytes.size() + 63) / 64);
+  buffers_.insert(next, std::move(buffer));
+  return {};
+}
+
+const Memory::Buffer* Memory::find(int64_t address, int64_t size) const {
+  auto after = std::upper_bound(buffers_.begin(), buffers_.end(), address,
+                                [](int64_t a, const Buffer& b) { return a < b.address; });
+  if (after == buffers_.begin() || size < 0) return nullptr;
+  const Buffer& buffer = *std::prev(after);
+  return size <= buffer.end() - address ? &buffer : nullptr;
+}
+
+Memory::Buffer* Memory::find(int64_t address, int64_t size) {
+  return const_cast<Buffer*>(static_cast<const Memory*>(this)->find(address, size));
+}
+
+tl::unexpected<Error> Memory::outside(int64_t address, int64_t size, std::string_view what) const {
+  const Buffer* start = find(address, 0);
+  if (start != nullptr && address < start->end())
+    return fail(ErrorCode::Device, "{}: {} bytes at {:#x} reach {} bytes beyond buffer '{}'", what, size, address,
+                address + size - start->end(), start->name);
+  return fail(ErrorCode::Device, "{}: {} bytes at {:#x} lie outside every buffer", what, size, address);
+}
+
+Status Memory::set_flags(int64_t address, int64_t size, bool value) {
+  Buffer* buffer = find(address, size);
+  if (buffer == nullptr) return outside(address, size, "marking memory");
+  for_words(address - buffer->address, size, [&](size_t word, uint64_t mask) {
+    buffer->flags[word] = value ? buffer->flags[word] | mask : buffer->flags[word] & ~mask;
+    return true;
+  });
+  return {};
+}
+
+Status Memory::mark_written(int64_t address, int64_t size) { return set_flags(address, size, true); }
+Status Memory::mark_unwritten(int64_t address, int64_t size) { return set_flags(address, size, false); }
+
+Result<std::span<const uint8_t>> Memory::read(int64_t address, int64_t size, std::string_view what) const {
+  const Buffer* buffer = find(address, size);
+  if (buffer == nullptr) return outside(address, size, what);
+  const int64_t clear = first_clear(buffer->flags, address - buffer->address, size);
+  if (clear >= 0)
+    return fail(ErrorCode::Device, "{}: the byte at {:#x} (buffer '{}' + {}) was never written", what,
+                buffer->address + clear, buffer->name, clear);
+  return std::span<const uint8_t>(buffer->bytes)
+      .subspan(static_cast<size_t>(address - buffer->address), static_cast<size_t>(size));
+}
+
+Result<std::span<uint8_t>> Memory::write(int64_t address, int64_t size, std::string_view what) {
+  Buffer* buffer = find(address, size);
+  if (buffer == nullptr) return outside(address, size, what);
+  PERAXIS_TRY(set_flags(address, size, true));
+  return buffer->bytes.subspan(static_cast<size_t>(address - buffer->address), static_cast<size_t>(size));
+}
+
+bool Memory::mapped(int64_t address, int64_t size) const { return find(address, size) != nullptr; }
+
+bool Memory::written(int64_t address, int64_t size) const {
+  const Buffer* buffer = find(address, size);
+  return buffer != nullptr && first_clear(buffer->flags, address - buffer->address, size) < 0;
+}
+
+}  // namespace peraxis::machine

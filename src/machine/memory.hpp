@@ -1,0 +1,46 @@
+// The memory of the model: buffers of the caller at 32-bit device addresses, with one flag a byte that
+// tells whether it has ever been written. Reading a byte nobody wrote is an error, so a forgotten upload,
+// a wrong stride or a task that runs too early is found at the byte.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace peraxis::machine {
+
+class Memory {
+ public:
+  // `bytes` must outlive the memory. Buffers may not overlap nor reach beyond 4 GiB.
+  Status map(uint32_t address, std::span<uint8_t> bytes, std::string name);
+  Status mark_written(int64_t address, int64_t size);
+  Status mark_unwritten(int64_t address, int64_t size);
+
+  // The bytes, all inside one buffer and all written; `what` names the reader in the error.
+  Result<std::span<const uint8_t>> read(int64_t address, int64_t size, std::string_view what) const;
+  // The bytes to write, all inside one buffer; they count as written from now on.
+  Result<std::span<uint8_t>> write(int64_t address, int64_t size, std::string_view what);
+  bool mapped(int64_t address, int64_t size) const;
+  bool written(int64_t address, int64_t size) const;
+
+ private:
+  struct Buffer {
+    int64_t address = 0;
+    std::span<uint8_t> bytes;
+    std::string name;
+    std::vector<uint64_t> flags;  // one bit a byte
+    int64_t end() const { return address + static_cast<int64_t>(bytes.size()); }
+  };
+  const Buffer* find(int64_t address, int64_t size) const;
+  Buffer* find(int64_t address, int64_t size);
+  tl::unexpected<Error> outside(int64_t address, int64_t size, std::string_view what) const;
+  Status set_flags(int64_t address, int64_t size, bool value);
+
+  std::vector<Buffer> buffers_;  // sorted by address
+};
+
+}  // namespace peraxis::machine

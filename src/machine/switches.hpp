@@ -1,0 +1,56 @@
+// What the documents leave open, as named choices. No capture and no published measurement settles these
+// points; each has a default with its reason, and every other reading stays one assignment away so that a
+// result can be shown to depend on it or not. Sections are those of the hardware document; "E1" are its
+// open questions (section 18), "item" numbers those of the corrections.
+#pragma once
+
+#include <cstdint>
+
+namespace peraxis::machine {
+
+// How a value exactly half way between two integers is rounded.
+enum class Ties : uint8_t {
+  ByRegister,  // the rounding bit of the stage: 0 to even, 1 away from zero
+  Even,
+  Up,  // add half, shift: the model of the emulator and of the recorded vendor results
+};
+
+enum class PadLanes : uint8_t {
+  TwoInDepthwise,  // depthwise: odd channels of the first 32 of 64 read byte 1 of PAD_CON1, others byte 0
+  Byte0,           // every channel reads byte 0
+};
+
+enum class StoredKernels : uint8_t {
+  ByKernels,      // the last weight block holds kernels mod 32 kernels
+  ByOrigChannel,  // it holds ORIG_CHANNEL mod 32 kernels
+};
+
+struct Switches {
+  // E1. Silicon probes at SHIFT 1 and 3 leave "even" for CVT_ROUND 0 and "away" for 1 (9.7).
+  Ties out_cvt_ties = Ties::ByRegister;
+  // E1. false: the zero point is added after rounding (9.7, probe without offset). true: before, so that
+  // it takes part in the tie decision (measured on the RV1106).
+  bool out_cvt_offset_inside = false;
+  // E2. The definition text of ROUND_TYPE; the emulator adds half and shifts. No capture decides (item 1).
+  Ties clip_truncate_ties = Ties::ByRegister;
+  // 9.3: measured to even. The recorded vendor results use Up (item 24).
+  Ties bs_ties = Ties::Even;
+  // E6. Unmeasured; taken as the BS stage.
+  Ties bn_ties = Ties::Even;
+  // E14, item 2. Measured in depthwise at four zero points; Mesa's depthwise captures need Byte0.
+  PadLanes pad_lanes = PadLanes::TwoInDepthwise;
+  // Item 22. false: BS_OW_OP acts with DATA_USE 7 and OW_SRC 0 as 9.2 says. true: it does not.
+  bool ignore_ow_op_with_records = false;
+  // Item 23, E28.
+  StoredKernels stored_kernels = StoredKernels::ByKernels;
+  // E10, 7.4: output channels that are no whole kernel groups run into the watchdog. false: they complete
+  // and only the programmed channels are written.
+  bool refuse_partial_groups = true;
+  // Item 16: Mesa's buffers are too small for the dummy channels of some depthwise tasks. false: a write
+  // outside every buffer is refused. true: it is dropped when only dummy channels are lost.
+  bool drop_dummy_output = false;
+  // 6.6: one-pixel-wide int8 features that fill the last data bank to 97.5..99.9 % corrupt the last rows.
+  bool refuse_full_last_bank = true;
+};
+
+}  // namespace peraxis::machine

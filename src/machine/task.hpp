@@ -1,0 +1,192 @@
+// What the blocks make of their registers for one convolution task, and the data that flows between them.
+// One file a block: cna.cpp reads features, cbuf.cpp keeps them and the weights, weights.cpp knows the
+// weight layouts, core.cpp multiplies, brdma.cpp reads operands, dpu.cpp scales, wdma.cpp writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.hpp"
+#include "machine/machine.hpp"
+#include "machine/register_file.hpp"
+
+namespace peraxis::machine {
+
+inline constexpr int64_t kAtom = 16;             // bytes: 16 int8 channels of one pixel
+inline constexpr int64_t kDirectGroup = 32;      // kernels the MAC array works on together
+inline constexpr int64_t kDepthwiseGroup = 64;   // channels, in depthwise
+inline constexpr int64_t kIcBlock = 32;          // input channels of one weight block
+inline constexpr int64_t kBanks = 12;
+inline constexpr int64_t kBankBytes = 32768;
+inline constexpr int64_t kEntryBytes = 64;
+
+struct CnaConfig {
+  bool depthwise = false;
+  bool line_mode = false;  // GROUP_LINE_OFF
+  int64_t width = 0, height = 0, channels = 0;
+  int64_t dma_width = 0, line_stride = 0, surf_stride = 0, feature_address = 0;
+  int64_t pad_top = 0, pad_left = 0;
+  uint32_t pad_value = 0;
+  int64_t stride_x = 1, stride_y = 1, dilation_x = 1, dilation_y = 1;
+  int64_t kernel_w = 0, kernel_h = 0, kernels = 0;
+  int64_t weight_address = 0, weight_bytes = 0, kernel_bytes = 0;
+  int64_t data_banks = 0, weight_banks = 0, entries = 0;
+  bool data_reuse = false, weight_reuse = false;
+  int64_t out_width = 0, out_atoms = 0;
+
+  int64_t taps() const { return kernel_w * kernel_h; }
+  int64_t span_x() const { return (kernel_w - 1) * dilation_x + 1; }
+  int64_t span_y() const { return (kernel_h - 1) * dilation_y + 1; }
+};
+
+struct CoreConfig {
+  int64_t width = 0, height = 0, channels = 0;
+  bool window_sum = false;  // QD_EN
+  int truncate = 0;
+  bool truncate_round = false;
+};
+
+// BS and BN have the same controls; the order of their two operations differs.
+struct ScaleStage {
+  bool on = false, alu = false, mul = false, prelu = false, relu = false, relux = false;
+  bool alu_memory = false, mul_memory = false, subtract = false;
+  int64_t alu_operand = 0, mul_operand = 0, relux_cmp = 0;
+  int shift = 0, shift_negative = 0;
+};
+
+enum class EwOp : uint8_t { None, Max, Min, Add, Minus, Mul };
+
+struct DpuConfig {
+  int64_t width = 0, height = 0, channels = 0, orig_channels = 0;
+  bool int32_output = false;
+  bool cpend = false, ow_memory = false;
+  int64_t ow = 0;
+  ScaleStage bs, bn;
+  EwOp ew_op = EwOp::None;
+  bool ew_relu = false, ew_relux = false;
+  int64_t ew_operand[8] = {};
+  int64_t ew_relux_cmp = 0;
+  int64_t scale = 1, offset = 0;
+  int shift = 0;
+  bool cvt_round = false;
+  int64_t dst_address = 0, dst_stride = 0;  // stride in atoms
+};
+
+struct RdmaConfig {
+  bool on = false;     // the block takes part in the task
+  int64_t data_use = 0;  // of BRDMA, 0 when it is off
+  int64_t address = 0;
+};
+
+struct ConvTask {
+  int32_t index = 0;
+  CnaConfig cna;
+  CoreConfig core;
+  DpuConfig dpu;
+  RdmaConfig rdma;
+  int64_t group() const { return cna.depthwise ? kDepthwiseGroup : kDirectGroup; }
+  int64_t pixels() const { return core.width * core.height; }
+  int64_t macs() const { return pixels() * cna.taps() * core.channels * (cna.depthwise ? 1 : cna.channels); }
+};
+
+// Features as they lie in the CBUF: [channels / 16][height][width][16].
+struct Features {
+  int64_t width = 0, height = 0, channels = 0;
+  std::vector<int8_t> bytes;
+  const int8_t* atom(int64_t group, int64_t y, int64_t x) const {
+    return bytes.data() + ((group * height + y) * width + x) * kAtom;
+  }
+};
+
+// Weights as stored, with the layout rule.
+struct Weights {
+  bool depthwise = false;
+  int64_t taps = 0, channels = 0, kernels = 0;
+  std::vector<int8_t> bytes;
+  // Stored position of kernel `oc` (depthwise: channel `oc`), tap ky * kw + kx, input channel `ic`.
+  int64_t position(int64_t oc, int64_t tap, int64_t ic) const;
+  // 0 for kernels and channels that are not stored.
+  int8_t at(int64_t oc, int64_t tap, int64_t ic) const {
+    if (oc >= (depthwise ? channels : kernels)) return 0;
+    return bytes[static_cast<size_t>(position(oc, tap, ic))];
+  }
+};
+
+// CBUF of one core: what the previous task of the job left there.
+struct Cbuf {
+  std::shared_ptr<const Features> features;
+  std::shared_ptr<const Weights> weights;
+  bool weights_whole = false;
+  int64_t data_banks = 0, weight_banks = 0;
+};
+
+// Per-channel operands of the BS stage.
+struct Operands {
+  std::vector<int32_t> a;
+  std::vector<int16_t> b, c;
+};
+
+// Accumulators of one kernel group: [pixel][group channels], and the window sums of CPEND: [pixel] for
+// direct, [pixel][group channels] for depthwise. `sums` is empty when nothing needs them.
+struct Accumulators {
+  int64_t channels = 0;
+  std::vector<int64_t> values, sums;
+  int64_t sum(int64_t pixel, int64_t channel) const {
+    return sums[static_cast<size_t>(sums.size() == values.size() ? pixel * channels + channel : pixel)];
+  }
+};
+
+// A range of device memory a task reads or writes.
+struct Range {
+  int64_t begin = 0, end = 0;
+};
+
+CnaConfig decode_cna(Registers& r);
+CoreConfig decode_core(Registers& r);
+DpuConfig decode_dpu(Registers& r);
+RdmaConfig decode_rdma(Registers& r, bool enabled);
+// Blocks against each other: sizes that differ hang the chip.
+Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable, const Options& options);
+Status check_task(Registers& r, const ConvTask& task, const Options& options);
+
+struct Context {
+  const Options& options;
+  Memory& memory;
+  Cbuf& cbuf;
+  TaskReport& report;
+  std::vector<Range> reads;
+};
+
+Status check_cbuf(const ConvTask& task, const Options& options);
+Status check_reuse(const ConvTask& task, const Cbuf& cbuf);
+// Fill the CBUF, or keep what the previous task left when a reuse flag is set.
+Status load_features(const ConvTask& task, Context& context);
+Status load_weights(const ConvTask& task, Context& context);
+Result<Operands> read_operands(const ConvTask& task, Context& context);
+
+// The padding byte channel `channel` sees.
+int8_t pad_byte(const CnaConfig& cna, PadLanes lanes, int64_t channel);
+
+// The MAC array for kernels [first, first + group). Two implementations, same results.
+class Core {
+ public:
+  virtual ~Core() = default;
+  virtual void group(int64_t first, Accumulators& out) = 0;
+};
+std::unique_ptr<Core> make_plain_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes);
+// Null when the task is outside what the fast code handles.
+std::unique_ptr<Core> make_fast_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes);
+// True when some stage uses the window sum.
+bool needs_window_sum(const ConvTask& task);
+
+// Everything from CPEND to the output converter, in place: accumulators in, output values out.
+void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, int64_t first,
+             Accumulators& values, TaskReport& report);
+Status write_output(const ConvTask& task, int64_t first, const Accumulators& values, Context& context);
+// The bytes write_output will touch.
+std::vector<Range> output_ranges(const ConvTask& task);
+
+Status run_conv(const ConvTask& task, Context& context);
+
+}  // namespace peraxis::machine

@@ -1,0 +1,168 @@
+// hw-multiply: the chip multiplies every channel by its own 15-bit factor (BRDMA records) before the shared
+// OUT_CVT, so one task a tile serves all channels (npu/hardware.md 17.5).
+//
+//   two roundings   OUT_CVT is a power of two, ties away: the shape of LiteRT's second rounding. LiteRT's
+//                   first rounding moves its thresholds outwards by 0.5..1 accumulator counts; an addend per
+//                   channel takes that up (corrections.md 2, "OUT_CVT a power of two").
+//   one rounding    OUT_CVT's 15-bit scale is free: searched so that all factors come out nearly whole.
+//
+// The largest factor is as large as 15 bits allow, the first shift as small as the proved 32-bit bound
+// allows. A channel that would differ by more than 1 LSB goes to a further set with a gain of its own.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "requant/strategy.hpp"
+
+namespace peraxis::requant {
+namespace {
+
+constexpr int32_t kMaxFactor = 32767;
+constexpr int kMaxShift = 62;
+constexpr int kGainCandidates = 512;
+
+struct Gain {
+  int total_shift = 0;    // bs_shift + out_shift
+  int32_t out_scale = 1;
+};
+
+double exact_factor(double multiplier, const Gain& gain) {
+  return std::ldexp(multiplier, gain.total_shift) / gain.out_scale;
+}
+
+// The largest total shift that keeps `largest`'s factor within 15 bits.
+Gain gain_for(double largest, int32_t out_scale) {
+  int exponent = 0;
+  std::frexp(largest / out_scale, &exponent);
+  Gain gain{15 - exponent, out_scale};
+  while (std::round(exact_factor(largest, gain)) > kMaxFactor) --gain.total_shift;
+  return gain;
+}
+
+// Searches the OUT_CVT scale whose factors are closest to whole numbers, relative to their size.
+Gain search_gain(const Layer& layer, const std::vector<int32_t>& members, double largest) {
+  Gain best = gain_for(largest, 16384);
+  double best_error = 1e300;
+  for (int i = 0; i < kGainCandidates; ++i) {
+    const Gain gain = gain_for(largest, 16384 + i * (16384 / kGainCandidates));
+    double error = 0;
+    for (const int32_t c : members) {
+      const double factor = exact_factor(layer.channels[static_cast<size_t>(c)].multiplier, gain);
+      error += factor < 0.5 ? 1.0 : std::abs(std::round(factor) - factor) / factor;
+    }
+    if (error < best_error) {
+      best_error = error;
+      best = gain;
+    }
+  }
+  return best;
+}
+
+// Splits the total shift: the first as small as the 32-bit bound of every member allows.
+bool split_shift(const Layer& layer, const std::vector<int32_t>& members, const Gain& gain, rk3588::DpuParams& dpu) {
+  if (gain.total_shift < 0) return false;
+  double reach = 0;
+  for (const int32_t c : members) {
+    const Channel& channel = layer.channels[static_cast<size_t>(c)];
+    const double factor = std::round(exact_factor(channel.multiplier, gain));
+    // Room for the addend search and the RELU_N1_TO_1 shift of the bound.
+    const double acc = static_cast<double>(std::max(std::abs(channel.acc_min()), std::abs(channel.acc_max()))) + 4096;
+    reach = std::max(reach, acc * factor);
+  }
+  int first = 0;
+  while (std::ldexp(reach, -first) >= 1073741824.0 * 1.98) ++first;
+  const int out_bits = gain.out_scale == 1 ? 0 : 15;
+  first = std::max(first, gain.total_shift - kMaxShift);
+  if (first > gain.total_shift - out_bits) first = std::max(0, gain.total_shift - out_bits);
+  dpu.multiply = true;
+  dpu.bs_shift = first;
+  dpu.out_shift = gain.total_shift - first;
+  dpu.out_scale = gain.out_scale;
+  dpu.ties_away = true;
+  return dpu.bs_shift <= kMaxShift && dpu.out_shift <= kMaxShift;
+}
+
+struct Job {
+  const Layer& layer;
+  std::vector<std::vector<int64_t>> reference;  // thresholds a channel
+};
+
+// Parameters of channel c in this set; false when it would differ by more than 1.
+bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuParams& dpu, ChannelParams& params) {
+  const Layer& layer = job.layer;
+  const Channel& channel = layer.channels[static_cast<size_t>(c)];
+  const double factor = std::round(exact_factor(channel.multiplier, gain));
+  const std::vector<int64_t>& reference = job.reference[static_cast<size_t>(c)];
+  if (factor < 1) {
+    // Too small a factor to express: the middle of the outputs it can reach, if that is within 1.
+    const int32_t low = reference_output(layer, channel, channel.acc_min());
+    const int32_t high = reference_output(layer, channel, channel.acc_max());
+    return high - low <= 2 && constant_params((low + high) / 2, dpu, params);
+  }
+  params.c = static_cast<int16_t>(factor);
+  if (!choose_addend(layer, channel, reference, dpu, params)) return false;
+  if (!stays_in_int32(channel, params, dpu)) return false;
+  std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
+  for (int64_t& t : hardware) t += channel.addend - params.a;
+  return compare_thresholds(reference, hardware, channel.acc_min(), channel.acc_max()).max <= 1;
+}
+
+}  // namespace
+
+Result<LayerParams> hw_multiply(const Layer& layer) {
+  if (Status ok = require_no_wrap(layer); !ok) return tl::make_unexpected(ok.error());
+  LayerParams out;
+  out.strategy = Strategy::HwMultiply;
+  Job job{layer, {}};
+  job.reference.resize(layer.channels.size());
+  std::vector<int32_t> waiting, constants;
+  for (size_t c = 0; c < layer.channels.size(); ++c) {
+    if (layer.channels[c].constant) {
+      constants.push_back(static_cast<int32_t>(c));
+    } else {
+      waiting.push_back(static_cast<int32_t>(c));
+      job.reference[c] = reference_thresholds(layer, layer.channels[c]);
+    }
+  }
+  std::stable_sort(waiting.begin(), waiting.end(), [&](int32_t a, int32_t b) {
+    return layer.channels[static_cast<size_t>(a)].multiplier > layer.channels[static_cast<size_t>(b)].multiplier;
+  });
+  do {
+    const double largest = waiting.empty() ? 1.0 / 256 : layer.channels[static_cast<size_t>(waiting[0])].multiplier;
+    const Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, waiting, largest);
+    ChannelSet set;
+    if (!split_shift(layer, waiting, gain, set.dpu))
+      return fail(ErrorCode::Unsupported, "multiplier {:.6g} is outside what a 15-bit factor and two shifts can express", largest);
+    if (!set_activation(layer, set.dpu))
+      return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps", layer.low, layer.high);
+    std::vector<std::pair<int32_t, ChannelParams>> members;
+    std::vector<int32_t> next;
+    for (const int32_t c : waiting) {
+      ChannelParams params;
+      if (fit_channel(job, c, gain, set.dpu, params)) members.emplace_back(c, params);
+      else next.push_back(c);
+    }
+    if (members.empty() && !waiting.empty())
+      return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1 LSB with any 15-bit factor",
+                  waiting[0], largest);
+    for (const int32_t c : constants) {
+      ChannelParams params;
+      if (!constant_params(layer.channels[static_cast<size_t>(c)].constant_value, set.dpu, params))
+        return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
+                    layer.channels[static_cast<size_t>(c)].constant_value);
+      members.emplace_back(c, params);
+    }
+    constants.clear();
+    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [c, params] : members) {
+      set.channels.push_back(c);
+      set.params.push_back(params);
+    }
+    out.sets.push_back(std::move(set));
+    waiting = std::move(next);
+  } while (!waiting.empty());
+  out.host = host_work_of(layer, out.sets);
+  return out;
+}
+
+}  // namespace peraxis::requant

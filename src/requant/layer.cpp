@@ -1,0 +1,147 @@
+#include "requant/layer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "num/rounding.hpp"
+
+namespace peraxis::requant {
+namespace {
+
+constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
+
+// Effective scale of output channel c, with LiteRT's own order of float operations.
+double effective_multiplier(const ir::Tensor& input, const ir::Tensor& weights, const ir::Tensor& output,
+                            ir::OpKind kind, size_t c) {
+  const float s_in = input.quant.scale[0];
+  const float s_w = weights.quant.scale[weights.quant.per_axis() ? c : 0];
+  const float s_out = output.quant.scale[0];
+  if (input.type == ir::DataType::UInt8 && kind != ir::OpKind::FullyConnected)
+    return static_cast<double>(s_in * s_w) / static_cast<double>(s_out);
+  return static_cast<double>(s_in) * static_cast<double>(s_w) / static_cast<double>(s_out);
+}
+
+bool product_can_wrap(const Layer& layer, const Channel& channel) {
+  const int64_t reach = std::max(std::abs(channel.acc_min()), std::abs(channel.acc_max()));
+  if (reach > kInt32Max) return true;
+  if (layer.rounding == Rounding::Double)
+    return std::abs(static_cast<double>(reach) * channel.multiplier) > static_cast<double>(kInt32Max - 512);
+  if (channel.fixed.exponent > 0) {
+    if (channel.fixed.exponent >= 31) return true;
+    return reach > (kInt32Max >> channel.fixed.exponent) - 512;
+  }
+  return false;
+}
+
+}  // namespace
+
+int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc) {
+  int64_t scaled = 0;
+  switch (layer.rounding) {
+    case Rounding::Two: scaled = num::multiply_two_roundings(num::wrap_int32(acc), channel.fixed); break;
+    case Rounding::Once: scaled = num::multiply_one_rounding(num::wrap_int32(acc), channel.fixed); break;
+    case Rounding::Double: {
+      const double value = std::round(static_cast<double>(num::wrap_int32(acc)) * channel.multiplier);
+      scaled = std::abs(value) <= static_cast<double>(kInt32Max) ? static_cast<int64_t>(value) : kInt32Min;
+      break;
+    }
+  }
+  return static_cast<int32_t>(
+      num::saturate(num::wrap_int32(scaled + layer.z_out), layer.low, layer.high));
+}
+
+std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel) {
+  std::vector<int64_t> thresholds(static_cast<size_t>(layer.high - layer.low));
+  const int64_t first = channel.acc_min(), last = channel.acc_max() + 1;
+  int64_t from = first;
+  for (size_t i = 0; i < thresholds.size(); ++i) {
+    const int32_t q = layer.low + 1 + static_cast<int32_t>(i);
+    // The real threshold is a good guess; gallop from it, then bisect. The output never decreases.
+    const double real = (q - layer.z_out - 0.5) / channel.multiplier;
+    int64_t guess = last;
+    if (channel.multiplier > 0 && real < static_cast<double>(last)) guess = static_cast<int64_t>(std::floor(std::max(real, static_cast<double>(from))));
+    int64_t low = from, high = last;  // answer in [low, high]
+    for (int64_t step = 1; low < high && guess >= low && guess < high; step *= 4) {
+      if (reference_output(layer, channel, guess) >= q) {
+        high = guess;
+        guess -= step;
+        if (guess < low) break;
+      } else {
+        low = guess + 1;
+        guess += step;
+      }
+    }
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (reference_output(layer, channel, middle) >= q) high = middle;
+      else low = middle + 1;
+    }
+    thresholds[i] = from = low;
+  }
+  return thresholds;
+}
+
+Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference reference) {
+  const ir::Op& op = graph.ops[op_index];
+  const ir::Tensor& input = graph.tensor(op.inputs[0]);
+  const ir::Tensor& weights = graph.tensor(op.inputs[1]);
+  const ir::Tensor& output = graph.tensor(op.outputs[0]);
+  const bool depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
+  const bool is_uint8 = input.type == ir::DataType::UInt8;
+  const int32_t shift = is_uint8 ? 128 : 0;
+
+  Layer layer;
+  layer.label = graph.op_label(op_index);
+  layer.kind = op.kind;
+  layer.rounding = reference == num::Reference::SingleRounding     ? Rounding::Once
+                   : op.kind == ir::OpKind::FullyConnected ? Rounding::Double
+                                                           : Rounding::Two;
+  layer.z_in = static_cast<int32_t>(input.quant.zero_point[0]) - shift;
+  layer.z_out = static_cast<int32_t>(output.quant.zero_point[0]) - shift;
+  // Per-axis zero points are zero (LiteRT refuses or ignores others); int8 weights are symmetric in the
+  // convolutions, FULLY_CONNECTED uses a per-tensor zero point.
+  if (!weights.quant.per_axis() && (is_uint8 || op.kind == ir::OpKind::FullyConnected))
+    layer.z_w = static_cast<int32_t>(weights.quant.zero_point[0]) - shift;
+  const auto activation =
+      op.kind == ir::OpKind::FullyConnected ? std::get<ir::FullyConnectedAttributes>(op.attributes).activation
+                                            : std::get<ir::ConvAttributes>(op.attributes).activation;
+  const ir::StoredRange range = ir::activation_range(output, activation);
+  layer.low = range.low - shift;
+  layer.high = range.high - shift;
+
+  const int64_t channels = depthwise ? weights.shape.back() : weights.shape.front();
+  const int64_t taps = weights.elements() / std::max<int64_t>(channels, 1);
+  const int32_t* bias = nullptr;
+  if (op.inputs.size() > 2 && op.inputs[2] != ir::kAbsent)
+    bias = reinterpret_cast<const int32_t*>(graph.tensor(op.inputs[2]).data.data());
+
+  layer.channels.resize(static_cast<size_t>(channels));
+  for (int64_t c = 0; c < channels; ++c) {
+    Channel& channel = layer.channels[static_cast<size_t>(c)];
+    channel.multiplier = effective_multiplier(input, weights, output, op.kind, static_cast<size_t>(c));
+    channel.fixed = num::quantize_multiplier(channel.multiplier);
+    int64_t sum = 0;
+    for (int64_t t = 0; t < taps; ++t) {
+      const int64_t at = depthwise ? t * channels + c : c * taps + t;
+      const uint8_t byte = weights.data[static_cast<size_t>(at)];
+      const int64_t w = (is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)}) - layer.z_w;
+      sum += w;
+      channel.raw_min += w >= 0 ? -128 * w : 127 * w;
+      channel.raw_max += w >= 0 ? 127 * w : -128 * w;
+    }
+    int32_t bias_value = 0;
+    if (bias != nullptr) std::memcpy(&bias_value, bias + c, sizeof bias_value);
+    channel.addend = bias_value - layer.z_in * sum;
+    channel.wraps = product_can_wrap(layer, channel);
+    if (!channel.wraps) {
+      channel.constant_value = reference_output(layer, channel, channel.acc_min());
+      channel.constant = channel.constant_value == reference_output(layer, channel, channel.acc_max());
+    }
+  }
+  return layer;
+}
+
+}  // namespace peraxis::requant

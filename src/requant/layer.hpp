@@ -1,0 +1,57 @@
+// A convolution-like operator as requantization sees it: per output channel the real multiplier, the term
+// that turns the chip's raw sum into LiteRT's accumulator, and the range the raw sum can reach.
+//
+// All values are in the int8 domain: uint8 tensors count as stored-128 (npu/hardware.md 2.4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "ir/graph.hpp"
+#include "num/multiplier.hpp"
+#include "num/reference.hpp"
+
+namespace peraxis::requant {
+
+// How the reference rounds this operator (litert-arithmetic.md 2).
+enum class Rounding : uint8_t {
+  Two,     // high multiply, then a rounding shift: LiteRT's convolutions
+  Once,    // the Q31 product rounded once, ties up: the single-rounding reference
+  Double,  // round(double(acc) * multiplier): LiteRT's FULLY_CONNECTED
+};
+
+struct Channel {
+  double multiplier = 0;     // s_in * s_w / s_out
+  num::Multiplier fixed;     // the same as Q31 mantissa and exponent
+  int64_t addend = 0;        // bias - z_in * sum(w - z_w): accumulator = raw + addend
+  int64_t raw_min = 0, raw_max = 0;  // raw = sum x * (w - z_w), over every int8 input
+  bool wraps = false;        // the accumulator or the product can leave int32: LiteRT's result wraps
+  bool constant = false;     // the reference's output is the same over the whole reachable range
+  int32_t constant_value = 0;
+
+  int64_t acc_min() const { return raw_min + addend; }
+  int64_t acc_max() const { return raw_max + addend; }
+};
+
+struct Layer {
+  std::string label;
+  ir::OpKind kind = ir::OpKind::Conv2D;
+  Rounding rounding = Rounding::Two;
+  int32_t z_in = 0, z_w = 0, z_out = 0;
+  int32_t low = -128, high = 127;  // activation range of the output
+  std::vector<Channel> channels;
+};
+
+// Weights and quantization of operator `op` (which must be convolution-like and verified).
+Result<Layer> describe(const ir::Graph& graph, size_t op, num::Reference reference);
+
+// The reference's output for accumulator `acc` (raw + addend) of channel c.
+int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc);
+
+// thresholds[i] = the smallest accumulator in [acc_min, acc_max + 1] whose reference output is at least
+// low + 1 + i; acc_max + 1 where none is. high - low entries. The channel must not wrap.
+std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel);
+
+}  // namespace peraxis::requant

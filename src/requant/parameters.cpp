@@ -1,0 +1,229 @@
+#include "requant/parameters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "num/rounding.hpp"
+
+namespace peraxis::requant {
+namespace {
+
+using num::int128;
+
+constexpr int128 kFar = static_cast<int128>(1) << 100;
+
+int128 ceil_div(int128 a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+
+// The smallest v with round(v * scale / 2^shift) >= j.
+int128 out_cvt_threshold(const rk3588::DpuParams& dpu, int32_t j) {
+  if (dpu.out_shift == 0) return ceil_div(j, dpu.out_scale);
+  int128 boundary = (static_cast<int128>(2 * int64_t{j} - 1)) << (dpu.out_shift - 1);
+  const bool tie_reaches = dpu.ties_away ? boundary >= 0 : (j & 1) == 0;
+  if (!tie_reaches) boundary += 1;
+  return ceil_div(boundary, dpu.out_scale);
+}
+
+// The smallest x with shift_ties_even(x * c, s) >= v.
+int128 multiply_threshold(int128 v, int32_t c, int32_t s) {
+  int128 boundary = v;
+  if (s > 0) {
+    boundary = (2 * v - 1) << (s - 1);
+    if ((v & 1) != 0) boundary += 1;
+  }
+  return ceil_div(boundary, c);
+}
+
+int64_t clip(int128 x, int64_t low, int64_t high) {
+  return x < low ? low : (x > high ? high : static_cast<int64_t>(x));
+}
+
+// Weight of an output distance |y - z_out| in the addend search: activations of trained detectors fall off
+// about exponentially (chosen on the models of the accuracy table, docs/accuracy.md).
+constexpr double kActivationDecay = 16.0;
+
+const std::array<double, 512>& distance_weights() {
+  static const std::array<double, 512> weights = [] {
+    std::array<double, 512> w{};
+    for (size_t i = 0; i < w.size(); ++i) w[i] = std::exp(-static_cast<double>(i) / kActivationDecay);
+    return w;
+  }();
+  return weights;
+}
+
+}  // namespace
+
+int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw) {
+  const int64_t sum = num::saturate_int32(int64_t{num::saturate_int32(raw)} + params.a);
+  int64_t v = sum;
+  if (dpu.multiply) v = num::saturate_int32(num::shift_ties_even(sum * params.c, dpu.bs_shift));
+  if (dpu.relu) {
+    v = num::saturate_int32(v + dpu.bn_addend);
+    v = std::max<int64_t>(v, 0);
+    if (dpu.relux) v = std::min<int64_t>(v, dpu.relux_compare);
+  }
+  const int64_t q = v * dpu.out_scale;
+  const int64_t t = dpu.ties_away ? num::shift_ties_away(q, dpu.out_shift) : num::shift_ties_even(q, dpu.out_shift);
+  return num::saturate_int8(t + dpu.out_offset);
+}
+
+std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high) {
+  std::vector<int64_t> thresholds(static_cast<size_t>(high - low));
+  for (size_t i = 0; i < thresholds.size(); ++i) {
+    const int32_t q = low + 1 + static_cast<int32_t>(i);
+    int128 v = out_cvt_threshold(dpu, q - dpu.out_offset);
+    if (dpu.relu) v -= dpu.bn_addend;
+    if (dpu.multiply) v = multiply_threshold(v, c, dpu.bs_shift);
+    thresholds[i] = clip(v, std::numeric_limits<int64_t>::min() / 4, std::numeric_limits<int64_t>::max() / 4);
+  }
+  return thresholds;
+}
+
+Certificate compare_thresholds(const std::vector<int64_t>& reference, const std::vector<int64_t>& hardware,
+                               int64_t acc_min, int64_t acc_max) {
+  Certificate certificate;
+  certificate.values = acc_max - acc_min + 1;
+  const size_t n = reference.size();
+  size_t r = 0, h = 0;
+  int64_t at = acc_min;
+  // Walk the accumulators from threshold to threshold; r and h count thresholds already passed.
+  while (r < n && reference[r] <= at) ++r;
+  while (h < n && hardware[h] <= at) ++h;
+  while (at <= acc_max) {
+    const int64_t next_r = r < n ? reference[r] : acc_max + 1;
+    const int64_t next_h = h < n ? hardware[h] : acc_max + 1;
+    const int64_t next = std::min({next_r, next_h, acc_max + 1});
+    const int32_t difference = std::abs(static_cast<int32_t>(r) - static_cast<int32_t>(h));
+    if (difference != 0) certificate.differing += next - at;
+    certificate.max = std::max(certificate.max, difference);
+    at = next;
+    while (r < n && reference[r] <= at) ++r;
+    while (h < n && hardware[h] <= at) ++h;
+  }
+  return certificate;
+}
+
+Certificate certify(const Layer& layer, const Channel& channel, const rk3588::DpuParams& dpu,
+                    const ChannelParams& params) {
+  std::vector<int64_t> hardware;
+  if (params.drop_weights || (dpu.multiply && params.c <= 0)) {
+    // Constant: every threshold at or below the value is passed everywhere, the others nowhere.
+    const int32_t value = hardware_output(dpu, params, 0);
+    hardware.assign(static_cast<size_t>(layer.high - layer.low), channel.acc_max() + 1);
+    for (size_t i = 0; i < hardware.size(); ++i)
+      if (layer.low + 1 + static_cast<int32_t>(i) <= value) hardware[i] = channel.acc_min();
+  } else {
+    hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
+    for (int64_t& t : hardware) t += channel.addend - params.a;
+  }
+  return compare_thresholds(reference_thresholds(layer, channel), hardware, channel.acc_min(), channel.acc_max());
+}
+
+bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
+  dpu.relu = dpu.relux = false;
+  dpu.bn_addend = 0;
+  dpu.out_offset = layer.z_out;
+  const bool lower = layer.low > -128, upper = layer.high < 127;
+  if (!lower && !upper) return true;
+  dpu.relu = true;
+  if (layer.low != layer.z_out && lower) {
+    // The bound is not at v = 0: move it there. Exact when it falls on a whole OUT_CVT step.
+    const int128 steps = static_cast<int128>(layer.z_out - layer.low) << dpu.out_shift;
+    if (steps % dpu.out_scale != 0) return false;
+    const int128 addend = steps / dpu.out_scale;
+    if (addend > std::numeric_limits<int32_t>::max() || addend < std::numeric_limits<int32_t>::min()) return false;
+    dpu.bn_addend = static_cast<int32_t>(addend);
+    dpu.out_offset = layer.low;
+  } else if (!lower && layer.z_out > -128) {
+    // An upper bound alone needs the ReLU to pass everything the type can hold.
+    const int128 steps = static_cast<int128>(layer.z_out + 128) << dpu.out_shift;
+    const int128 addend = ceil_div(steps, dpu.out_scale);
+    if (steps % dpu.out_scale != 0 || addend > std::numeric_limits<int32_t>::max()) return false;
+    dpu.bn_addend = static_cast<int32_t>(addend);
+    dpu.out_offset = -128;
+  }
+  if (upper) {
+    const int128 compare = out_cvt_threshold(dpu, layer.high + 1 - dpu.out_offset) - 1;
+    if (compare > std::numeric_limits<int32_t>::max()) return true;  // never reached: v is int32
+    dpu.relux = true;
+    dpu.relux_compare = static_cast<int32_t>(std::max<int128>(compare, 0));
+  }
+  return true;
+}
+
+bool choose_addend(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
+                   const rk3588::DpuParams& dpu, ChannelParams& params) {
+  const std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
+  // x = raw + a passes hardware[i] when acc passes hardware[i] + addend - a: the best a - addend is the
+  // weighted median of hardware[i] - reference[i].
+  struct Item {
+    int64_t difference;
+    double weight;
+  };
+  std::array<Item, 256> items{};
+  size_t count = 0;
+  double total = 0;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    if (reference[i] <= channel.acc_min() || reference[i] > channel.acc_max()) continue;
+    const int32_t q = layer.low + 1 + static_cast<int32_t>(i);
+    const double weight = distance_weights()[static_cast<size_t>(std::abs(2 * (q - layer.z_out) - 1) / 2)];
+    items[count++] = {hardware[i] - reference[i], weight};
+    total += weight;
+  }
+  int64_t correction = 0;
+  if (count > 0) {
+    std::sort(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(count),
+              [](const Item& a, const Item& b) { return a.difference < b.difference; });
+    double seen = 0;
+    for (size_t i = 0; i < count; ++i) {
+      seen += items[i].weight;
+      if (seen * 2 >= total) {
+        correction = items[i].difference;
+        break;
+      }
+    }
+  }
+  const int64_t a = channel.addend + correction;
+  if (a < std::numeric_limits<int32_t>::min() || a > std::numeric_limits<int32_t>::max()) return false;
+  params.a = static_cast<int32_t>(a);
+  return true;
+}
+
+bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams& params) {
+  params.drop_weights = true;
+  // Search the factor from small to large: a must be whole and fit int32.
+  const int max_bits = dpu.multiply ? 14 : 0;
+  for (int bits = 0; bits <= max_bits; ++bits) {
+    const double v = std::ldexp(static_cast<double>(value - dpu.out_offset) / dpu.out_scale, dpu.out_shift) -
+                     (dpu.relu ? dpu.bn_addend : 0);
+    const double a = std::round(dpu.multiply ? std::ldexp(v, dpu.bs_shift - bits) : v);
+    if (std::abs(a) > 2147483000.0) continue;
+    params.c = static_cast<int16_t>(1 << bits);
+    params.a = static_cast<int32_t>(a);
+    if (hardware_output(dpu, params, 0) == value) return true;
+  }
+  return false;
+}
+
+OutCvt nearest_out_cvt(double gain) {
+  int exponent = 0;
+  std::frexp(gain, &exponent);  // gain = f * 2^exponent, f in [0.5, 1)
+  int shift = 15 - exponent;
+  int64_t scale = std::llround(std::ldexp(gain, shift));
+  if (scale > 32767) {
+    --shift;
+    scale = std::llround(std::ldexp(gain, shift));
+  }
+  if (shift < 0) {
+    shift = 0;
+    scale = std::llround(gain);
+  }
+  if (shift > 62) {
+    scale = std::llround(std::ldexp(gain, 62));
+    shift = 62;
+  }
+  return {static_cast<int32_t>(std::clamp<int64_t>(scale, 1, 32767)), shift};
+}
+
+}  // namespace peraxis::requant

@@ -1,0 +1,75 @@
+#include "requant/strategy.hpp"
+
+#include <array>
+#include <limits>
+
+#include "num/rounding.hpp"
+
+namespace peraxis::requant {
+namespace {
+
+struct Entry {
+  const char* name;
+  const char* sentence;
+};
+constexpr std::array kEntries = {
+#define PERAXIS_STRATEGY(identifier, name, sentence) Entry{name, sentence},
+#include "requant/strategies.def"
+#undef PERAXIS_STRATEGY
+};
+
+}  // namespace
+
+const char* strategy_name(Strategy strategy) { return kEntries[static_cast<size_t>(strategy)].name; }
+const char* strategy_sentence(Strategy strategy) { return kEntries[static_cast<size_t>(strategy)].sentence; }
+
+std::optional<Strategy> strategy_from_name(std::string_view name) {
+  for (size_t i = 0; i < kEntries.size(); ++i)
+    if (name == kEntries[i].name) return static_cast<Strategy>(i);
+  return std::nullopt;
+}
+
+std::vector<Strategy> all_strategies() {
+  std::vector<Strategy> all;
+  for (size_t i = 0; i < kEntries.size(); ++i) all.push_back(static_cast<Strategy>(i));
+  return all;
+}
+
+Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy) {
+  switch (strategy) {
+    case Strategy::MaxScale: return max_scale(layer);
+    case Strategy::HwMultiply: return hw_multiply(layer);
+    case Strategy::ExponentClasses: return exponent_classes(layer, false);
+    case Strategy::ExponentClassesTieProof: return exponent_classes(layer, true);
+    case Strategy::Exact: return exact(layer);
+  }
+  return fail(ErrorCode::Internal, "strategy {} is not known", static_cast<int>(strategy));
+}
+
+Status require_no_wrap(const Layer& layer) {
+  for (size_t c = 0; c < layer.channels.size(); ++c)
+    if (layer.channels[c].wraps)
+      return fail(ErrorCode::Unsupported,
+                  "channel {} can reach {} in its accumulator with multiplier {:.6g}: the reference wraps at 32 bits, the chip saturates",
+                  c, layer.channels[c].acc_max(), layer.channels[c].multiplier);
+  return {};
+}
+
+bool stays_in_int32(const Channel& channel, const ChannelParams& params, const rk3588::DpuParams& dpu) {
+  const int64_t reach_min = params.drop_weights ? 0 : channel.raw_min;
+  const int64_t reach_max = params.drop_weights ? 0 : channel.raw_max;
+  for (const int64_t raw : {reach_min, reach_max}) {
+    const int64_t sum = raw + params.a;
+    if (raw != num::saturate_int32(raw) || sum != num::saturate_int32(sum)) return false;
+    if (!dpu.multiply) continue;
+    const int64_t v = num::shift_ties_even(sum * params.c, dpu.bs_shift);
+    if (v != num::saturate_int32(v) || v + dpu.bn_addend != num::saturate_int32(v + dpu.bn_addend)) return false;
+  }
+  return true;
+}
+
+HostWork host_work_of(const Layer& layer, const std::vector<ChannelSet>& sets) {
+  return sets.size() == 1 && sets[0].channels.size() == layer.channels.size() ? HostWork::None : HostWork::Gather;
+}
+
+}  // namespace peraxis::requant

@@ -1,0 +1,58 @@
+// The strategies: every way of handling per-axis scales turns a Layer into channel sets and a host step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "requant/layer.hpp"
+#include "requant/parameters.hpp"
+
+namespace peraxis::requant {
+
+enum class Strategy : uint8_t {
+#define PERAXIS_STRATEGY(identifier, name, sentence) identifier,
+#include "requant/strategies.def"
+#undef PERAXIS_STRATEGY
+};
+const char* strategy_name(Strategy strategy);
+const char* strategy_sentence(Strategy strategy);
+std::optional<Strategy> strategy_from_name(std::string_view name);
+std::vector<Strategy> all_strategies();
+
+// What the host does after the tasks of a layer.
+enum class HostWork : uint8_t {
+  None,        // the one set wrote the tensor itself
+  Gather,      // several sets, each wrote a cube of its channels: copied together
+  Requantize,  // int32 sums: requantized by the reference arithmetic
+  Correct,     // int8 with the wrong scale: multiplied by correction[c]
+};
+
+struct LayerParams {
+  Strategy strategy = Strategy::Exact;
+  std::vector<ChannelSet> sets;
+  HostWork host = HostWork::None;
+  std::vector<double> correction;  // Correct: M[c] / M of the task
+};
+
+// Parameters of `layer` under one strategy. Unsupported, with the reason as a sentence, when the strategy
+// cannot express the layer; the caller then takes `exact`, which always can.
+Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy);
+
+// The files of the strategies.
+Result<LayerParams> max_scale(const Layer& layer);
+Result<LayerParams> hw_multiply(const Layer& layer);
+Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
+Result<LayerParams> exact(const Layer& layer);
+
+// Shared by the strategies.
+// Unsupported when a channel's accumulator or product leaves int32: LiteRT wraps there, the chip saturates.
+Status require_no_wrap(const Layer& layer);
+// True when (raw + a) and the factor's product stay in int32 for every reachable raw sum.
+bool stays_in_int32(const Channel& channel, const ChannelParams& params, const rk3588::DpuParams& dpu);
+// Every set but one empties into Gather; with one set covering all channels, None.
+HostWork host_work_of(const Layer& layer, const std::vector<ChannelSet>& sets);
+
+}  // namespace peraxis::requant

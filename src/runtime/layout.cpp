@@ -1,0 +1,208 @@
+// See layout.hpp. The inner loops run over the pixels of one channel or one surface; everything that depends
+// on the channel alone is settled outside them.
+#include "runtime/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "num/multiplier.hpp"
+#include "num/rounding.hpp"
+
+namespace peraxis::runtime {
+namespace {
+
+constexpr uint8_t kTopBit = 0x80;
+
+// Copies `lanes` bytes of every pixel, flipping the bits of `flip`; pads the block to 16 with `fill`.
+template <bool kFull>
+void pack_surface(const uint8_t* host, int64_t host_stride, uint8_t* surface, int64_t pixels, int64_t lanes,
+                  uint8_t flip, uint8_t fill) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    const uint8_t* from = host + p * host_stride;
+    uint8_t* to = surface + p * kInt8Lanes;
+    if constexpr (kFull) {
+      std::array<uint8_t, kInt8Lanes> block;
+      std::memcpy(block.data(), from, kInt8Lanes);
+      for (uint8_t& byte : block) byte ^= flip;
+      std::memcpy(to, block.data(), kInt8Lanes);
+    } else {
+      std::array<uint8_t, kInt8Lanes> block;
+      block.fill(fill);
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        block[static_cast<size_t>(lane)] = static_cast<uint8_t>(from[lane] ^ flip);
+      std::memcpy(to, block.data(), kInt8Lanes);
+    }
+  }
+}
+
+template <bool kFull>
+void unpack_surface(const uint8_t* surface, uint8_t* host, int64_t host_stride, int64_t pixels, int64_t lanes,
+                    uint8_t flip) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    const uint8_t* from = surface + p * kInt8Lanes;
+    uint8_t* to = host + p * host_stride;
+    if constexpr (kFull) {
+      std::array<uint8_t, kInt8Lanes> block;
+      std::memcpy(block.data(), from, kInt8Lanes);
+      for (uint8_t& byte : block) byte ^= flip;
+      std::memcpy(to, block.data(), kInt8Lanes);
+    } else {
+      for (int64_t lane = 0; lane < lanes; ++lane) to[lane] = static_cast<uint8_t>(from[lane] ^ flip);
+    }
+  }
+}
+
+// First byte of channel `slot` in an int8 cube of `pixels` pixels; the next pixel is 16 bytes on.
+int64_t int8_offset(int64_t slot, int64_t pixels) {
+  return (slot / kInt8Lanes) * pixels * kInt8Lanes + slot % kInt8Lanes;
+}
+
+// First byte of channel `slot` in an int32 cube of `pixels` pixels; the next pixel is 16 bytes on.
+int64_t int32_offset(int64_t slot, int64_t pixels) {
+  return ((slot / kInt32Lanes) * pixels * kInt32Lanes + slot % kInt32Lanes) * int64_t{sizeof(int32_t)};
+}
+
+// Channel slots of the cube beyond the logical channels hold the zero point, so that a reader that takes
+// whole surfaces sees defined values.
+void fill_unused_slots(const exe::Placement& placement, std::span<uint8_t> cube) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  const auto fill = static_cast<uint8_t>(placement.zero_point);
+  for (int64_t slot = placement.c; slot < placement.cube.channels; ++slot) {
+    uint8_t* to = cube.data() + int8_offset(slot, pixels);
+    for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = fill;
+  }
+}
+
+int32_t load_int32(const uint8_t* bytes) {
+  int32_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+int8_t finish(const exe::HostStep& step, int64_t scaled) {
+  const int32_t shifted = num::wrap_int32(scaled + step.zero_point);
+  return static_cast<int8_t>(num::saturate(shifted, step.low, step.high));
+}
+
+template <exe::Rounding kRounding>
+int8_t requantize_one(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator) {
+  const int32_t wrapped = num::wrap_int32(accumulator);
+  const num::Multiplier multiplier{channel.mantissa, channel.exponent};
+  if constexpr (kRounding == exe::Rounding::Two) {
+    return finish(step, num::multiply_two_roundings(wrapped, multiplier));
+  } else if constexpr (kRounding == exe::Rounding::Once) {
+    // The product may leave int32; it then lies beyond every activation range, whatever the zero point.
+    return finish(step, num::saturate(num::multiply_one_rounding(wrapped, multiplier), -(int64_t{1} << 30),
+                                      int64_t{1} << 30));
+  } else {
+    const double rounded = std::round(static_cast<double>(wrapped) * channel.multiplier);
+    // What x86 makes of a double outside int32, and with it the reference kernel.
+    if (!(rounded >= -2147483648.0 && rounded <= 2147483647.0))
+      return finish(step, std::numeric_limits<int32_t>::min());
+    return finish(step, static_cast<int64_t>(rounded));
+  }
+}
+
+template <exe::Rounding kRounding>
+void requantize_channels(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+                         std::span<uint8_t> cube) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  for (size_t c = 0; c < step.channels.size(); ++c) {
+    const exe::HostChannel& channel = step.channels[c];
+    const uint8_t* base = regions[static_cast<size_t>(channel.region)].data();
+    const uint8_t* from = base + int32_offset(channel.slot, pixels);
+    const uint8_t* sums = channel.sum_slot < 0 ? nullptr : base + int32_offset(channel.sum_slot, pixels);
+    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
+    for (int64_t p = 0; p < pixels; ++p) {
+      int64_t accumulator = int64_t{load_int32(from + p * 16)} + channel.addend;
+      if (sums != nullptr) accumulator += int64_t{channel.sum_factor} * load_int32(sums + p * 16);
+      to[p * kInt8Lanes] = static_cast<uint8_t>(requantize_one<kRounding>(step, channel, accumulator));
+    }
+  }
+}
+
+}  // namespace
+
+int64_t cube_bytes(const exe::Cube& cube) { return cube.h * cube.w * cube.channels * cube.element_bytes; }
+
+void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
+  const auto fill = static_cast<uint8_t>(placement.zero_point);
+  for (int64_t first = 0; first < placement.cube.channels; first += kInt8Lanes) {
+    const int64_t lanes = std::clamp<int64_t>(placement.c - first, 0, kInt8Lanes);
+    uint8_t* surface = cube.data() + first * pixels;
+    if (lanes == kInt8Lanes)
+      pack_surface<true>(host.data() + first, placement.c, surface, pixels, lanes, flip, fill);
+    else
+      pack_surface<false>(host.data() + std::min(first, placement.c), placement.c, surface, pixels, lanes, flip,
+                          fill);
+  }
+}
+
+void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
+  for (int64_t first = 0; first < placement.c; first += kInt8Lanes) {
+    const int64_t lanes = std::min(placement.c - first, kInt8Lanes);
+    const uint8_t* surface = cube.data() + first * pixels;
+    if (lanes == kInt8Lanes)
+      unpack_surface<true>(surface, host.data() + first, placement.c, pixels, lanes, flip);
+    else
+      unpack_surface<false>(surface, host.data() + first, placement.c, pixels, lanes, flip);
+  }
+}
+
+void gather(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+            std::span<uint8_t> cube) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  for (size_t c = 0; c < step.channels.size(); ++c) {
+    const exe::HostChannel& channel = step.channels[c];
+    const uint8_t* from = regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
+    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
+    for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = from[p * kInt8Lanes];
+  }
+  fill_unused_slots(placement, cube);
+}
+
+void requantize(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+                std::span<uint8_t> cube) {
+  switch (step.rounding) {
+    case exe::Rounding::Two: requantize_channels<exe::Rounding::Two>(step, regions, placement, cube); break;
+    case exe::Rounding::Once: requantize_channels<exe::Rounding::Once>(step, regions, placement, cube); break;
+    case exe::Rounding::Double: requantize_channels<exe::Rounding::Double>(step, regions, placement, cube); break;
+  }
+  fill_unused_slots(placement, cube);
+}
+
+void correct(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+             std::span<uint8_t> cube) {
+  const int64_t pixels = placement.cube.h * placement.cube.w;
+  std::array<uint8_t, 256> table{};
+  for (size_t c = 0; c < step.channels.size(); ++c) {
+    const exe::HostChannel& channel = step.channels[c];
+    for (int32_t q = -128; q <= 127; ++q) {
+      const double scaled = std::round((q - step.zero_point) * channel.multiplier) + step.zero_point;
+      const double clamped = std::clamp(scaled, double(step.low), double(step.high));
+      table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
+    }
+    const uint8_t* from = regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
+    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
+    for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = table[from[p * kInt8Lanes]];
+  }
+  fill_unused_slots(placement, cube);
+}
+
+int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator) {
+  switch (step.rounding) {
+    case exe::Rounding::Two: return requantize_one<exe::Rounding::Two>(step, channel, accumulator);
+    case exe::Rounding::Once: return requantize_one<exe::Rounding::Once>(step, channel, accumulator);
+    case exe::Rounding::Double: return requantize_one<exe::Rounding::Double>(step, channel, accumulator);
+  }
+  return 0;
+}
+
+}  // namespace peraxis::runtime

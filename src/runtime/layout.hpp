@@ -1,0 +1,40 @@
+// Between dense NHWC arrays of the host and the channel-blocked cubes of the device, and the arithmetic the
+// host does on cubes between two jobs. A cube holds 16 int8 channels (or 4 int32 channels) of a pixel side
+// by side, pixels in row order, channel blocks ("surfaces") one after the other. Every function works on
+// whole surfaces with strides known up front, so that a conversion costs about as much as a copy.
+//
+// uint8 tensors are stored as stored-128 on the device: for bytes that is one flipped top bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "exe/executable.hpp"
+
+namespace peraxis::runtime {
+
+inline constexpr int64_t kInt8Lanes = 16;
+inline constexpr int64_t kInt32Lanes = 4;
+
+// Bytes of the cube, from its first byte to its last.
+int64_t cube_bytes(const exe::Cube& cube);
+
+// `cube` starts at the cube's first byte and is cube_bytes long; `host` holds h*w*c bytes. The caller has
+// checked both sizes.
+void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube);
+void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host);
+
+// regions[i]: the bytes of step.regions[i]. All regions have the placement's h and w.
+using Regions = std::span<const std::span<const uint8_t>>;
+void gather(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+            std::span<uint8_t> cube);
+void requantize(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+                std::span<uint8_t> cube);
+void correct(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
+             std::span<uint8_t> cube);
+
+// The int8 value of one accumulator: what requantize() does to every element.
+int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator);
+
+}  // namespace peraxis::runtime

@@ -1,0 +1,248 @@
+// See schedule.hpp. Executables come from files, so every rule here is an error, never a check.
+#include "runtime/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/layout.hpp"
+
+namespace peraxis::runtime {
+namespace {
+
+bool is_index(int64_t index, size_t count) { return index >= 0 && index < static_cast<int64_t>(count); }
+
+Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int32_t element_bytes,
+                  const std::string& what) {
+  if (!is_index(cube.buffer, executable.buffers.size()))
+    return fail(ErrorCode::InvalidModel, "{} lies in buffer {}, the executable has {}", what, cube.buffer,
+                executable.buffers.size());
+  if (cube.element_bytes != element_bytes)
+    return fail(ErrorCode::InvalidModel, "{} has elements of {} bytes, {} are needed", what, cube.element_bytes,
+                element_bytes);
+  const int64_t lanes = element_bytes == 1 ? kInt8Lanes : kInt32Lanes;
+  constexpr int64_t kMaxSide = int64_t{1} << 24;
+  if (cube.h < 1 || cube.w < 1 || cube.channels < 1 || cube.h > kMaxSide || cube.w > kMaxSide ||
+      cube.channels > kMaxSide || cube.channels % lanes != 0)
+    return fail(ErrorCode::InvalidModel, "{} is {} x {} with {} channel slots; slots come in blocks of {}", what,
+                cube.h, cube.w, cube.channels, lanes);
+  const int64_t size = executable.buffers[static_cast<size_t>(cube.buffer)].size;
+  const __int128 bytes = static_cast<__int128>(cube.h) * cube.w * cube.channels * element_bytes;
+  if (cube.offset < 0 || cube.offset > size || bytes > size - cube.offset)
+    return fail(ErrorCode::InvalidModel, "{} at offset {} leaves its buffer of {} bytes", what, cube.offset, size);
+  return {};
+}
+
+Status check_placement(const exe::Executable& executable, const ir::Graph& graph, size_t index) {
+  const exe::Placement& placement = executable.placements[index];
+  if (!is_index(placement.tensor, graph.tensors.size()))
+    return fail(ErrorCode::InvalidModel, "placement {} names tensor {}, the graph has {}", index, placement.tensor,
+                graph.tensors.size());
+  const std::string what = fmt::format("the cube of tensor {}", placement.tensor);
+  PERAXIS_TRY(check_cube(executable, placement.cube, 1, what));
+  const ir::Tensor& tensor = graph.tensor(placement.tensor);
+  const ir::DataType type = placement.is_uint8 ? ir::DataType::UInt8 : ir::DataType::Int8;
+  if (tensor.type != type)
+    return fail(ErrorCode::InvalidModel, "tensor {} is {}, its place on the device is made for {}",
+                placement.tensor, ir::data_type_name(tensor.type), ir::data_type_name(type));
+  if (placement.c < 1 || placement.c > placement.cube.channels ||
+      placement.cube.h * placement.cube.w * placement.c != tensor.elements())
+    return fail(ErrorCode::InvalidModel, "tensor {} has {} elements, its place on the device is {} x {} x {}",
+                placement.tensor, tensor.elements(), placement.cube.h, placement.cube.w, placement.c);
+  if (placement.zero_point < -128 || placement.zero_point > 127)
+    return fail(ErrorCode::InvalidModel, "the place of tensor {} has zero point {}, outside int8", placement.tensor,
+                placement.zero_point);
+  return {};
+}
+
+Status check_host_channel(const exe::HostStep& step, exe::StepKind kind, size_t c) {
+  const exe::HostChannel& channel = step.channels[c];
+  if (!is_index(channel.region, step.regions.size()))
+    return fail(ErrorCode::InvalidModel, "channel {} reads region {} of {}", c, channel.region, step.regions.size());
+  const int64_t slots = step.regions[static_cast<size_t>(channel.region)].channels;
+  if (channel.slot < 0 || channel.slot >= slots || channel.sum_slot < -1 || channel.sum_slot >= slots)
+    return fail(ErrorCode::InvalidModel, "channel {} reads slots {} and {} of {}", c, channel.slot, channel.sum_slot,
+                slots);
+  if (kind == exe::StepKind::Gather) return {};
+  if (!std::isfinite(channel.multiplier))
+    return fail(ErrorCode::InvalidModel, "the multiplier of channel {} is not a finite number", c);
+  constexpr int32_t kMaxExponent = 62;  // the rounding shifts of num/ take 0..62
+  if (channel.exponent < -kMaxExponent || channel.exponent > kMaxExponent)
+    return fail(ErrorCode::InvalidModel, "the multiplier of channel {} has exponent {}, limit {}", c,
+                channel.exponent, kMaxExponent);
+  constexpr int64_t kMaxAddend = int64_t{1} << 61;
+  if (channel.addend < -kMaxAddend || channel.addend > kMaxAddend)
+    return fail(ErrorCode::InvalidModel, "the addend {} of channel {} is beyond 2^61", channel.addend, c);
+  return {};
+}
+
+Status check_host_step(const exe::Executable& executable, const exe::Step& step, const exe::Placement& placement) {
+  if (!is_index(step.host_step, executable.host_steps.size()))
+    return fail(ErrorCode::InvalidModel, "host step {} of {}", step.host_step, executable.host_steps.size());
+  const exe::HostStep& host = executable.host_steps[static_cast<size_t>(step.host_step)];
+  const int32_t element_bytes = step.kind == exe::StepKind::Requantize ? 4 : 1;
+  for (size_t i = 0; i < host.regions.size(); ++i) {
+    PERAXIS_TRY(check_cube(executable, host.regions[i], element_bytes, fmt::format("region {}", i)));
+    if (host.regions[i].h != placement.cube.h || host.regions[i].w != placement.cube.w)
+      return fail(ErrorCode::InvalidModel, "region {} is {} x {}, the result is {} x {}", i, host.regions[i].h,
+                  host.regions[i].w, placement.cube.h, placement.cube.w);
+  }
+  if (static_cast<int64_t>(host.channels.size()) != placement.c)
+    return fail(ErrorCode::InvalidModel, "it lists {} channels, tensor {} has {}", host.channels.size(),
+                placement.tensor, placement.c);
+  if (host.low < -128 || host.high > 127 || host.low > host.high || host.zero_point < -128 || host.zero_point > 127)
+    return fail(ErrorCode::InvalidModel, "range {}..{} with zero point {} is outside int8", host.low, host.high,
+                host.zero_point);
+  for (size_t c = 0; c < host.channels.size(); ++c) PERAXIS_TRY(check_host_channel(host, step.kind, c));
+  return {};
+}
+
+Status check_step(const exe::Executable& executable, const ir::Graph& graph, const exe::Step& step) {
+  switch (step.kind) {
+    case exe::StepKind::Cpu:
+      if (!is_index(step.op, graph.ops.size()))
+        return fail(ErrorCode::InvalidModel, "it runs operator {}, the graph has {}", step.op, graph.ops.size());
+      return {};
+    case exe::StepKind::Job:
+      if (step.first_task < 0 || step.task_count < 1 ||
+          int64_t{step.first_task} + step.task_count > static_cast<int64_t>(executable.tasks.size()))
+        return fail(ErrorCode::InvalidModel, "it runs tasks {} to {}, the executable has {}", step.first_task,
+                    int64_t{step.first_task} + step.task_count - 1, executable.tasks.size());
+      return {};
+    default: break;
+  }
+  if (!is_index(step.placement, executable.placements.size()))
+    return fail(ErrorCode::InvalidModel, "it uses placement {}, the executable has {}", step.placement,
+                executable.placements.size());
+  if (step.kind == exe::StepKind::Upload || step.kind == exe::StepKind::Download) return {};
+  return check_host_step(executable, step, executable.placements[static_cast<size_t>(step.placement)]);
+}
+
+// Host arrays as they come and go: present[t] is set while tensor t has one.
+class HostArrays {
+ public:
+  explicit HostArrays(const ir::Graph& graph) : graph_(graph), present_(graph.tensors.size(), false),
+                                               last_use_(graph.tensors.size(), -1) {
+    for (const int32_t t : graph.inputs) write(t, -1);
+  }
+
+  Status read(int32_t tensor, int32_t step) {
+    const ir::Tensor& t = graph_.tensor(tensor);
+    if (t.is_constant) {
+      if (static_cast<int64_t>(t.data.size()) != t.bytes())
+        return fail(ErrorCode::InvalidModel, "it reads the constant tensor {}, whose data is not in the executable",
+                    tensor);
+      return {};
+    }
+    if (!present_[static_cast<size_t>(tensor)])
+      return fail(ErrorCode::InvalidModel, "it reads tensor {}, which no earlier step has written", tensor);
+    last_use_[static_cast<size_t>(tensor)] = std::max(last_use_[static_cast<size_t>(tensor)], step);
+    return {};
+  }
+  void write(int32_t tensor, int32_t step) {
+    present_[static_cast<size_t>(tensor)] = true;
+    last_use_[static_cast<size_t>(tensor)] = std::max(last_use_[static_cast<size_t>(tensor)], step);
+  }
+  bool present(int32_t tensor) const { return present_[static_cast<size_t>(tensor)]; }
+  int32_t last_use(int32_t tensor) const { return last_use_[static_cast<size_t>(tensor)]; }
+
+ private:
+  const ir::Graph& graph_;
+  std::vector<bool> present_;
+  std::vector<int32_t> last_use_;
+};
+
+Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int32_t index, HostArrays& arrays) {
+  const exe::Step& step = executable.steps[static_cast<size_t>(index)];
+  if (step.kind == exe::StepKind::Cpu) {
+    const ir::Op& op = graph.ops[static_cast<size_t>(step.op)];
+    for (const int32_t input : op.inputs)
+      if (input != ir::kAbsent)
+        PERAXIS_TRY_NOTE(arrays.read(input, index), "in step {}, {}", index,
+                         graph.op_label(static_cast<size_t>(step.op)));
+    for (const int32_t output : op.outputs) arrays.write(output, index);
+  } else if (step.kind == exe::StepKind::Upload) {
+    const int32_t tensor = executable.placements[static_cast<size_t>(step.placement)].tensor;
+    PERAXIS_TRY_NOTE(arrays.read(tensor, index), "in step {}, an upload", index);
+  } else if (step.kind == exe::StepKind::Download) {
+    arrays.write(executable.placements[static_cast<size_t>(step.placement)].tensor, index);
+  }
+  return {};
+}
+
+// Finds for every placement the task or host step that makes it complete.
+void find_completions(const exe::Executable& executable, const ir::Graph& graph, Schedule& schedule) {
+  std::vector<int32_t> producer(graph.tensors.size(), -1);
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    for (const int32_t output : graph.ops[op].outputs)
+      producer[static_cast<size_t>(output)] = static_cast<int32_t>(op);
+
+  std::vector<int32_t> last_task(graph.ops.size(), -1);  // by operator, in the order of execution
+  std::vector<bool> finished_by_host(graph.ops.size(), false);
+  std::vector<int32_t> host_step(executable.placements.size(), -1);
+  std::vector<bool> uploaded(executable.placements.size(), false);
+  for (size_t i = 0; i < executable.steps.size(); ++i) {
+    const exe::Step& step = executable.steps[i];
+    switch (step.kind) {
+      case exe::StepKind::Job:
+        for (int32_t t = step.first_task; t < step.first_task + step.task_count; ++t)
+          last_task[static_cast<size_t>(executable.tasks[static_cast<size_t>(t)].op)] = t;
+        break;
+      case exe::StepKind::Upload: uploaded[static_cast<size_t>(step.placement)] = true; break;
+      case exe::StepKind::Gather:
+      case exe::StepKind::Requantize:
+      case exe::StepKind::Correct: {
+        host_step[static_cast<size_t>(step.placement)] = static_cast<int32_t>(i);
+        const int32_t op = producer[static_cast<size_t>(
+            executable.placements[static_cast<size_t>(step.placement)].tensor)];
+        if (op >= 0) finished_by_host[static_cast<size_t>(op)] = true;
+        break;
+      }
+      default: break;
+    }
+  }
+  for (size_t p = 0; p < executable.placements.size(); ++p) {
+    if (uploaded[p]) continue;
+    if (host_step[p] >= 0) {
+      schedule.complete_after_step[static_cast<size_t>(host_step[p])].push_back(static_cast<int32_t>(p));
+      continue;
+    }
+    const int32_t op = producer[static_cast<size_t>(executable.placements[p].tensor)];
+    if (op < 0 || finished_by_host[static_cast<size_t>(op)] || last_task[static_cast<size_t>(op)] < 0) continue;
+    schedule.complete_after_task[static_cast<size_t>(last_task[static_cast<size_t>(op)])].push_back(
+        static_cast<int32_t>(p));
+  }
+}
+
+}  // namespace
+
+Status check_against_graph(const exe::Executable& executable, const ir::Graph& graph) {
+  for (size_t i = 0; i < executable.placements.size(); ++i) PERAXIS_TRY(check_placement(executable, graph, i));
+  for (size_t i = 0; i < executable.tasks.size(); ++i)
+    if (!is_index(executable.tasks[i].op, graph.ops.size()))
+      return fail(ErrorCode::InvalidModel, "task {} belongs to operator {}, the graph has {}", i,
+                  executable.tasks[i].op, graph.ops.size());
+  for (size_t i = 0; i < executable.steps.size(); ++i)
+    PERAXIS_TRY_NOTE(check_step(executable, graph, executable.steps[i]), "in step {} of the executable", i);
+  return {};
+}
+
+Result<Schedule> make_schedule(const exe::Executable& executable, const ir::Graph& graph) {
+  Schedule schedule;
+  schedule.dead_after.resize(executable.steps.size());
+  schedule.complete_after_step.resize(executable.steps.size());
+  schedule.complete_after_task.resize(executable.tasks.size());
+
+  HostArrays arrays(graph);
+  const auto steps = static_cast<int32_t>(executable.steps.size());
+  for (int32_t i = 0; i < steps; ++i) PERAXIS_TRY(walk_step(executable, graph, i, arrays));
+  for (const int32_t output : graph.outputs)
+    PERAXIS_TRY_NOTE(arrays.read(output, steps), "at the end of the run, for an output of the model");
+  for (int32_t t = 0; t < static_cast<int32_t>(graph.tensors.size()); ++t)
+    if (arrays.present(t) && arrays.last_use(t) >= 0 && arrays.last_use(t) < steps)
+      schedule.dead_after[static_cast<size_t>(arrays.last_use(t))].push_back(t);
+
+  find_completions(executable, graph, schedule);
+  return schedule;
+}
+
+}  // namespace peraxis::runtime

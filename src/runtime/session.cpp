@@ -1,0 +1,254 @@
+// The session: everything a run needs is settled in create(), so that run() is one walk over the steps.
+// Host arrays live from the step that writes them to the last that reads them; the device's buffers live as
+// long as the session. Only the bytes a step touches are synchronized with the device.
+#include "runtime/session.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "kernels/kernels.hpp"
+#include "runtime/layout.hpp"
+#include "runtime/program.hpp"
+#include "runtime/schedule.hpp"
+
+namespace peraxis::runtime {
+namespace {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total_ms) : total_ms_(total_ms) {}
+  ~Stopwatch() {
+    total_ms_ += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  double& total_ms_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+class SessionImpl final : public Session {
+ public:
+  SessionImpl(exe::Executable executable, ir::Graph graph, Schedule schedule, std::vector<device::Buffer> buffers,
+              device::Device& device, SessionOptions options)
+      : executable_(std::move(executable)), graph_(std::move(graph)), schedule_(std::move(schedule)),
+        buffers_(std::move(buffers)), device_(device), options_(std::move(options)),
+        reference_(reference_of(executable_)), arrays_(graph_.tensors.size()),
+        reported_(graph_.tensors.size(), false) {}
+
+  const ir::Graph& graph() const override { return graph_; }
+  const RunCounters& counters() const override { return counters_; }
+  Result<std::vector<std::vector<uint8_t>>> run(std::span<const std::span<const uint8_t>> inputs) override;
+
+ private:
+  Status bind_inputs(std::span<const std::span<const uint8_t>> inputs);
+  Status run_step(size_t index);
+  Status run_cpu(const exe::Step& step);
+  Status run_upload(const exe::Step& step);
+  Status run_download(const exe::Step& step);
+  Status run_host_step(const exe::Step& step);
+  Status run_job(const exe::Step& step);
+  Status run_tasks(int32_t first, int32_t count);
+  Status observe_cube(int32_t placement);
+  void observe_array(int32_t tensor);
+  void drop_arrays() {
+    for (std::vector<uint8_t>& array : arrays_) std::vector<uint8_t>().swap(array);
+  }
+
+  const exe::Placement& placement(int32_t index) const { return executable_.placements[static_cast<size_t>(index)]; }
+  std::vector<uint8_t>& array(int32_t tensor) { return arrays_[static_cast<size_t>(tensor)]; }
+  std::span<uint8_t> cube_span(const exe::Cube& cube) const {
+    return buffers_[static_cast<size_t>(cube.buffer)].bytes.subspan(static_cast<size_t>(cube.offset),
+                                                                   static_cast<size_t>(cube_bytes(cube)));
+  }
+  Status sync_to(const exe::Cube& cube) {
+    return device_.sync_to_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset, cube_bytes(cube));
+  }
+  Status sync_from(const exe::Cube& cube) {
+    return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset, cube_bytes(cube));
+  }
+
+  exe::Executable executable_;
+  ir::Graph graph_;
+  Schedule schedule_;
+  std::vector<device::Buffer> buffers_;
+  device::Device& device_;
+  SessionOptions options_;
+  num::Reference reference_;
+  std::vector<std::vector<uint8_t>> arrays_;  // by tensor, empty while there is none
+  std::vector<bool> reported_;                // by tensor: the observer has seen it in this run
+  RunCounters counters_;
+};
+
+Status SessionImpl::bind_inputs(std::span<const std::span<const uint8_t>> inputs) {
+  if (inputs.size() != graph_.inputs.size())
+    return fail(ErrorCode::InvalidArgument, "the model has {} inputs, {} were given", graph_.inputs.size(),
+                inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ir::Tensor& tensor = graph_.tensor(graph_.inputs[i]);
+    if (static_cast<int64_t>(inputs[i].size()) != tensor.bytes())
+      return fail(ErrorCode::InvalidArgument, "input {} '{}' takes {} bytes, {} were given", i, tensor.name,
+                  tensor.bytes(), inputs[i].size());
+    array(graph_.inputs[i]).assign(inputs[i].begin(), inputs[i].end());
+    observe_array(graph_.inputs[i]);
+  }
+  return {};
+}
+
+Result<std::vector<std::vector<uint8_t>>> SessionImpl::run(std::span<const std::span<const uint8_t>> inputs) {
+  counters_ = {};
+  reported_.assign(graph_.tensors.size(), false);
+  drop_arrays();
+  PERAXIS_TRY(bind_inputs(inputs));
+  for (size_t i = 0; i < executable_.steps.size(); ++i) {
+    PERAXIS_TRY(run_step(i));
+    for (const int32_t tensor : schedule_.dead_after[i]) std::vector<uint8_t>().swap(array(tensor));
+  }
+  std::vector<std::vector<uint8_t>> outputs;
+  for (const int32_t tensor : graph_.outputs)
+    outputs.push_back(graph_.tensor(tensor).is_constant ? graph_.tensor(tensor).data : array(tensor));
+  drop_arrays();
+  return outputs;
+}
+
+Status SessionImpl::run_step(size_t index) {
+  const exe::Step& step = executable_.steps[index];
+  switch (step.kind) {
+    case exe::StepKind::Cpu: return run_cpu(step);
+    case exe::StepKind::Upload: return run_upload(step);
+    case exe::StepKind::Download: return run_download(step);
+    case exe::StepKind::Job: return run_job(step);
+    case exe::StepKind::Gather:
+    case exe::StepKind::Requantize:
+    case exe::StepKind::Correct: break;
+  }
+  PERAXIS_TRY(run_host_step(step));
+  for (const int32_t done : schedule_.complete_after_step[index]) PERAXIS_TRY(observe_cube(done));
+  return {};
+}
+
+Status SessionImpl::run_cpu(const exe::Step& step) {
+  const Stopwatch watch(counters_.cpu_ms);
+  const ir::Op& op = graph_.ops[static_cast<size_t>(step.op)];
+  std::vector<std::span<const uint8_t>> inputs;
+  for (const int32_t tensor : op.inputs) {
+    if (tensor == ir::kAbsent) inputs.emplace_back();
+    else if (graph_.tensor(tensor).is_constant) inputs.emplace_back(graph_.tensor(tensor).data);
+    else inputs.emplace_back(array(tensor));
+  }
+  std::vector<std::span<uint8_t>> outputs;
+  for (const int32_t tensor : op.outputs) {
+    array(tensor).resize(static_cast<size_t>(graph_.tensor(tensor).bytes()));
+    outputs.emplace_back(array(tensor));
+  }
+  kernels::Options options;
+  options.reference = reference_ == num::Reference::SingleRounding ? kernels::Reference::SingleRounding
+                                                                   : kernels::Reference::LitertRef;
+  options.threads = options_.threads;
+  PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
+  for (const int32_t tensor : op.outputs) observe_array(tensor);
+  return {};
+}
+
+Status SessionImpl::run_upload(const exe::Step& step) {
+  const Stopwatch watch(counters_.cpu_ms);
+  const exe::Placement& to = placement(step.placement);
+  const ir::Tensor& tensor = graph_.tensor(to.tensor);
+  upload(tensor.is_constant ? std::span<const uint8_t>(tensor.data) : std::span<const uint8_t>(array(to.tensor)), to,
+         cube_span(to.cube));
+  return sync_to(to.cube);
+}
+
+Status SessionImpl::run_download(const exe::Step& step) {
+  const Stopwatch watch(counters_.cpu_ms);
+  const exe::Placement& from = placement(step.placement);
+  PERAXIS_TRY(sync_from(from.cube));
+  array(from.tensor).resize(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
+  download(cube_span(from.cube), from, array(from.tensor));
+  observe_array(from.tensor);
+  return {};
+}
+
+Status SessionImpl::run_host_step(const exe::Step& step) {
+  const Stopwatch watch(counters_.cpu_ms);
+  const exe::HostStep& host = executable_.host_steps[static_cast<size_t>(step.host_step)];
+  const exe::Placement& to = placement(step.placement);
+  std::vector<std::span<const uint8_t>> regions;
+  for (const exe::Cube& cube : host.regions) {
+    PERAXIS_TRY(sync_from(cube));
+    regions.emplace_back(cube_span(cube));
+  }
+  if (step.kind == exe::StepKind::Gather) gather(host, regions, to, cube_span(to.cube));
+  else if (step.kind == exe::StepKind::Requantize) requantize(host, regions, to, cube_span(to.cube));
+  else correct(host, regions, to, cube_span(to.cube));
+  return sync_to(to.cube);
+}
+
+// With an observer a job is cut where a tensor becomes complete: a later task of the same chain may reuse the
+// memory of a tensor that only the device needed. A cut chain computes the same (npu/hardware.md 3.6).
+Status SessionImpl::run_job(const exe::Step& step) {
+  const int32_t end = step.first_task + step.task_count;
+  int32_t first = step.first_task;
+  if (options_.observer) {
+    for (int32_t task = step.first_task; task < end; ++task) {
+      const std::vector<int32_t>& complete = schedule_.complete_after_task[static_cast<size_t>(task)];
+      if (complete.empty()) continue;
+      PERAXIS_TRY(run_tasks(first, task + 1 - first));
+      for (const int32_t done : complete) PERAXIS_TRY(observe_cube(done));
+      first = task + 1;
+    }
+  }
+  return first < end ? run_tasks(first, end - first) : Status{};
+}
+
+Status SessionImpl::run_tasks(int32_t first, int32_t count) {
+  const std::span<const exe::Task> tasks(executable_.tasks.data() + first, static_cast<size_t>(count));
+  const device::Buffer& commands = buffers_[static_cast<size_t>(*commands_buffer(executable_))];
+  std::vector<device::TaskEntry> entries;
+  for (const exe::Task& task : tasks)
+    entries.push_back({static_cast<uint32_t>(commands.address + static_cast<uint64_t>(task.first_word) * 8),
+                       static_cast<uint32_t>(task.words)});
+  std::vector<device::TaskCounters> seen;
+  {
+    const Stopwatch watch(counters_.device_ms);
+    PERAXIS_TRY_NOTE(device_.run(entries, seen), "while running tasks {} to {} ({})", first, first + count - 1,
+                     graph_.op_label(static_cast<size_t>(tasks.front().op)));
+  }
+  counters_.tasks += count;
+  for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i) counters_.macs += real_macs(tasks[i], seen[i]);
+  return {};
+}
+
+Status SessionImpl::observe_cube(int32_t index) {
+  const exe::Placement& from = placement(index);
+  if (!options_.observer || reported_[static_cast<size_t>(from.tensor)]) return {};
+  PERAXIS_TRY(sync_from(from.cube));
+  std::vector<uint8_t> host(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
+  download(cube_span(from.cube), from, host);
+  reported_[static_cast<size_t>(from.tensor)] = true;
+  options_.observer(from.tensor, host);
+  return {};
+}
+
+void SessionImpl::observe_array(int32_t tensor) {
+  if (!options_.observer || reported_[static_cast<size_t>(tensor)]) return;
+  reported_[static_cast<size_t>(tensor)] = true;
+  options_.observer(tensor, array(tensor));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, device::Device& device,
+                                                 SessionOptions options) {
+  PERAXIS_TRY(exe::verify(executable));
+  ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
+  PERAXIS_TRY(check_against_graph(executable, graph));
+  Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
+  std::vector<device::Buffer> buffers = PERAXIS_TRY(load_buffers(executable, device));
+  return std::unique_ptr<Session>(std::make_unique<SessionImpl>(std::move(executable), std::move(graph),
+                                                                std::move(schedule), std::move(buffers), device,
+                                                                std::move(options)));
+}
+
+}  // namespace peraxis::runtime
