@@ -55,9 +55,11 @@ Result<Operands> read_operands(const ConvTask& task, Context& context) {
   const RdmaConfig& c = task.rdma;
   if (c.data_use == 0) return out;
   const int64_t channels = task.dpu.channels;
-  out.a.resize(static_cast<size_t>(channels));
-  out.b.resize(static_cast<size_t>(channels));
-  out.c.resize(static_cast<size_t>(channels));
+  // A partial last group (Switches::refuse_partial_groups) still computes whole groups.
+  const size_t slots = static_cast<size_t>((channels + task.group() - 1) / task.group() * task.group());
+  out.a.resize(slots);
+  out.b.resize(slots);
+  out.c.resize(slots);
   const int64_t block = c.data_use == 1 ? 1 : kRecordChannels;
   const int64_t bytes = c.data_use == 1 ? 4 : kRecordBytes;
   for (int64_t first = 0; first < channels; first += block) {

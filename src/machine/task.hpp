@@ -146,9 +146,8 @@ CnaConfig decode_cna(Registers& r);
 CoreConfig decode_core(Registers& r);
 DpuConfig decode_dpu(Registers& r);
 RdmaConfig decode_rdma(Registers& r, bool enabled);
-// Blocks against each other: sizes that differ hang the chip.
+// All blocks, checked against each other.
 Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable, const Options& options);
-Status check_task(Registers& r, const ConvTask& task, const Options& options);
 
 struct Context {
   const Options& options;

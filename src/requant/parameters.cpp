@@ -146,6 +146,8 @@ bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
   if (upper) {
     const int128 compare = out_cvt_threshold(dpu, layer.high + 1 - dpu.out_offset) - 1;
     if (compare > std::numeric_limits<int32_t>::max()) return true;  // never reached: v is int32
+    // A gain above 1 has no v for every output: the bound itself must be one it can produce.
+    if (out_cvt_threshold(dpu, layer.high - dpu.out_offset) > compare) return false;
     dpu.relux = true;
     dpu.relux_compare = static_cast<int32_t>(std::max<int128>(compare, 0));
   }

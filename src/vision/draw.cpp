@@ -140,8 +140,8 @@ Rectangle place_text(const Image& image, const Rectangle& box, int width, int he
 void draw_text(Image& image, const Rectangle& area, const Text& text, int scale, int margin, Colour colour) {
   for (const Rectangle& bar : text.bars)
     fill(image,
-         {area.x0 + margin + bar.x0 * scale, area.y0 + margin + bar.y0 * scale,
-          area.x0 + margin + bar.x1 * scale, area.y0 + margin + bar.y1 * scale},
+         {area.x0 + 2 * margin + bar.x0 * scale, area.y0 + margin + bar.y0 * scale,
+          area.x0 + 2 * margin + bar.x1 * scale, area.y0 + margin + bar.y1 * scale},
          colour);
 }
 
@@ -171,7 +171,7 @@ Result<Image> draw_detections(const Image& image, std::span<const Detection> det
     const Detection& d = detections[i];
     const std::string name = d.label ? *d.label : fmt::format("class {}", d.class_id);
     const Text text = lay_out(fmt::format("{} {:.2f}", printable(name), d.score));
-    const int width = text.width * text_scale + 2 * margin;
+    const int width = text.width * text_scale + 4 * margin;
     const int height = kGlyphHeight * text_scale + 2 * margin;
     const Rectangle area = place_text(out, boxes[i], width, height, thickness, taken);
     const Colour colour = class_colour(d.class_id);

@@ -34,6 +34,10 @@ bool jpeg_is_cut_off(std::span<const uint8_t> bytes) {
   return true;
 }
 
+int64_t big_endian_u32(std::span<const uint8_t> bytes) {
+  return int64_t{bytes[0]} << 24 | int64_t{bytes[1]} << 16 | int64_t{bytes[2]} << 8 | bytes[3];
+}
+
 struct StbFree {
   void operator()(void* memory) const { stbi_image_free(memory); }
 };
@@ -69,6 +73,14 @@ Result<Image> decode_image(std::span<const uint8_t> bytes, std::string_view name
     const char* text = stbi_failure_reason();
     return text ? text : "no reason given";
   };
+  // stb refuses a PNG beyond its own limit without saying why, so the header is looked at here first.
+  if (png && bytes.size() >= 24) {
+    const int64_t png_width = big_endian_u32(bytes.subspan(16)),
+                  png_height = big_endian_u32(bytes.subspan(20));
+    if (png_width > kMaxPixels || png_height > kMaxPixels || png_width * png_height > kMaxPixels)
+      return fail(ErrorCode::InvalidArgument, "picture '{}': {} x {} pixels, the limit is {} pixels", name,
+                  png_width, png_height, kMaxPixels);
+  }
   if (!stbi_info_from_memory(bytes.data(), size, &width, &height, &channels) || width <= 0 || height <= 0)
     return fail(ErrorCode::InvalidArgument, "picture '{}': broken {} header ({})", name, format, reason());
   if (int64_t{width} * height > kMaxPixels)

@@ -186,14 +186,14 @@ Status conv_2d(const Context& context) {
   const int64_t cols =
       touched(round_up(conv.output.w, kColumns), conv.stride_w, conv.kernel_w, conv.dilation_w);
   if (!worth_padding(conv, rows, cols)) return reference::conv_2d(context);
+  Rows pool(context.options.threads, conv.output.h);
   const int64_t groups = conv.input.c / conv.depth;
   for (int64_t group = 0; group < groups; ++group) {
     const std::vector<int16_t> weights = pack_group(conv, group);
     for (int64_t n = 0; n < conv.output.n; ++n) {
       const Padded image = widen_group(conv, n, group, rows, cols);
       const Job job{conv, image, weights, best_accumulate(), n, group};
-      over_rows(context.options.threads, conv.output.h,
-                [&](int64_t first, int64_t last) { run_rows(job, first, last); });
+      pool.run([&](int64_t first, int64_t last) { run_rows(job, first, last); });
     }
   }
   return {};

@@ -18,8 +18,7 @@ void multiply_add_plain(const int16_t* a, const int16_t* b, uint32_t* sums, int6
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2"), gnu::optimize("O3")]] void multiply_add_avx2(const int16_t* a, const int16_t* b,
-                                                                   uint32_t* sums, int64_t count) {
+[[gnu::target("avx2")]] void multiply_add_avx2(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
   multiply_add(a, b, sums, count);
 }
 #endif
@@ -98,10 +97,10 @@ Status depthwise_conv_2d(const Context& context) {
   const int64_t cols = touched(conv.output.w, conv.stride_w, conv.kernel_w, conv.dilation_w);
   if (!worth_padding(conv, rows, cols)) return reference::depthwise_conv_2d(context);
   const std::vector<int16_t> weights = widen_weights(conv);
+  Rows pool(context.options.threads, conv.output.h);
   for (int64_t n = 0; n < conv.output.n; ++n) {
     const Padded image = widen(conv, n, rows, cols);
-    over_rows(context.options.threads, conv.output.h,
-              [&](int64_t first, int64_t last) { run_rows(conv, image, weights, n, first, last); });
+    pool.run([&](int64_t first, int64_t last) { run_rows(conv, image, weights, n, first, last); });
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace {
 uint32_t dot_plain(const int16_t* a, const int16_t* b, int64_t count) { return dot(a, b, count); }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2"), gnu::optimize("O3")]] uint32_t dot_avx2(const int16_t* a, const int16_t* b, int64_t count) {
+[[gnu::target("avx2")]] uint32_t dot_avx2(const int16_t* a, const int16_t* b, int64_t count) {
   return dot(a, b, count);
 }
 #endif
@@ -39,7 +39,7 @@ Status fully_connected(const Context& context) {
   const FullyConnected fc = PERAXIS_TRY(prepare_fully_connected(context));
   std::vector<int16_t> input(static_cast<size_t>(fc.batches * fc.depth));
   widen(fc.input_values, fc.batches * fc.depth, fc.type, fc.input_zero, input.data());
-  over_rows(context.options.threads, fc.units, [&](int64_t first, int64_t last) {
+  Rows(context.options.threads, fc.units).run([&](int64_t first, int64_t last) {
     const Dot best = best_dot();
     std::vector<int16_t> weights(static_cast<size_t>(fc.depth));
     for (int64_t unit = first; unit < last; ++unit) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "base/thread_pool.hpp"
 #include "kernels/convolution.hpp"
@@ -27,12 +28,23 @@ inline bool worth_padding(const Convolution& conv, int64_t rows, int64_t cols) {
   return rows <= room && cols <= room && rows * cols <= room;
 }
 
-// fn(first row, last row) over the output's rows.
-inline void over_rows(int threads, int64_t rows, const std::function<void(int64_t, int64_t)>& fn) {
-  if (threads <= 1 || rows <= 1) return fn(0, rows);
-  base::ThreadPool pool(static_cast<int>(std::min<int64_t>({threads, rows, 64})));
-  pool.parallel_ranges(0, rows, fn);
-}
+// Runs fn(first, last) over the pieces of 0..count, on a pool of its own when more than one thread is asked
+// for. One object an operator call.
+class Rows {
+ public:
+  Rows(int threads, int64_t count) : count_(count) {
+    const int64_t useful = std::min<int64_t>({threads, count, 64});
+    if (useful > 1) pool_.emplace(static_cast<int>(useful));
+  }
+  void run(const std::function<void(int64_t first, int64_t last)>& fn) {
+    if (!pool_) return fn(0, count_);
+    pool_->parallel_ranges(0, count_, fn);
+  }
+
+ private:
+  int64_t count_;
+  std::optional<base::ThreadPool> pool_;
+};
 
 // Whether the 256-bit integer paths can run here.
 inline bool has_avx2() {

@@ -118,7 +118,8 @@ TEST(Npy, refuses_hostile_headers) {
   expect_refused(with_shape("(99999999999999999999,)"), "64 bits");
   expect_refused(with_shape("(0, 9223372036854775807, 9223372036854775807)"), "8 bytes of data");
   expect_refused(with_shape("2"), "tuple");
-  expect_refused(with_shape("(2"), "extent");
+  expect_refused(with_shape("(2 3)"), "after an extent");
+  expect_refused(with_shape("(2"), "whole number");
   expect_refused(npy_with_header("{'descr': '<i4', 'shape': (2,), }", 8), "fortran_order");
   expect_refused(npy_with_header("{'descr': '<i4', 'descr': '<i4', 'shape': (2,), }", 8), "twice");
   expect_refused(npy_with_header("{'descr': '<i4", 8), "without end");

@@ -102,7 +102,7 @@ TEST(Table, aligns_by_content) {
   table.add_row({"b\xc3\xa4r/expand", "7", ""});
   table.add_row({"last"});
   EXPECT_EQ(table.text(),
-            "layer       macs  reason\n"
+            "layer        macs  reason\n"
             "----------  -----  ------\n"
             "stem        1,024  fits\n"
             "b\xc3\xa4r/expand      7\n"

@@ -1,0 +1,30 @@
+// The machine model as a device. Buffers are page-aligned from 0x10000 up with an unmapped page between
+// them, so that a task that runs past a buffer is caught. A byte counts as written only after
+// sync_to_device or a task's own write.
+#pragma once
+
+#include <deque>
+
+#include "device/device.hpp"
+#include "machine/machine.hpp"
+
+namespace peraxis::device {
+
+class MachineDevice final : public Device {
+ public:
+  explicit MachineDevice(machine::Options options = {}) : machine_(options) {}
+
+  std::string name() const override { return "sim"; }
+  Result<Buffer> allocate(int64_t bytes, const std::string& name) override;
+  Status sync_to_device(const Buffer& buffer, int64_t offset, int64_t bytes) override;
+  // Bytes no task has written read as they are; only the range is checked.
+  Status sync_from_device(const Buffer& buffer, int64_t offset, int64_t bytes) override;
+  Status run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) override;
+
+ private:
+  machine::Machine machine_;
+  std::deque<std::vector<uint8_t>> storage_;
+  int64_t next_address_ = 0x10000;
+};
+
+}  // namespace peraxis::device

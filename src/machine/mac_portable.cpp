@@ -1,0 +1,104 @@
+// The inner loops in plain C++ that compilers turn into vector code, compiled twice on x86: for the
+// baseline and for AVX2.
+#include <algorithm>
+
+#include "machine/mac_kernels.hpp"
+
+namespace peraxis::machine {
+namespace {
+
+constexpr int kBlock = 32;
+constexpr int kWide = 64;
+
+void pack_words(const int8_t* weights, uint8_t* to) {
+  int16_t* out = reinterpret_cast<int16_t*>(to);  // [32 channels][32 kernels]
+  for (int ic = 0; ic < kBlock; ++ic)
+    for (int oc = 0; oc < kBlock; ++oc) out[ic * kBlock + oc] = weights[oc * kBlock + ic];
+}
+
+template <int Pixels>
+[[gnu::always_inline]] inline void pixels_body(const uint8_t* tile, int64_t step, const int64_t* offsets,
+                                               const uint8_t* packed, int64_t blocks, const int32_t* start,
+                                               int32_t* acc) {
+  int32_t sum[Pixels][kBlock];
+  for (int p = 0; p < Pixels; ++p)
+    for (int oc = 0; oc < kBlock; ++oc) sum[p][oc] = start[oc];
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int16_t* w = reinterpret_cast<const int16_t*>(packed) + b * kBlock * kBlock;
+    const uint8_t* x = tile + offsets[b];
+    for (int ic = 0; ic < kBlock; ++ic)
+      for (int p = 0; p < Pixels; ++p) {
+        const int16_t value = x[p * step + ic];
+        for (int oc = 0; oc < kBlock; ++oc) sum[p][oc] += value * w[ic * kBlock + oc];
+      }
+  }
+  for (int p = 0; p < Pixels; ++p)
+    for (int oc = 0; oc < kBlock; ++oc) acc[p * kBlock + oc] = sum[p][oc];
+}
+
+[[gnu::always_inline]] inline void row_body(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                                            const uint8_t* packed, int64_t blocks, const int32_t* start,
+                                            int32_t* acc) {
+  int64_t p = 0;
+  for (; p + 2 <= pixels; p += 2)
+    pixels_body<2>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
+  if (p < pixels) pixels_body<1>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
+}
+
+[[gnu::always_inline]] inline void depthwise_body(const int8_t* tile, int64_t step, int64_t pixels,
+                                                  const int64_t* offsets, const int16_t* weights, int64_t taps,
+                                                  int32_t* acc) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    int32_t sum[kWide] = {};
+    for (int64_t t = 0; t < taps; ++t) {
+      const int8_t* x = tile + p * step + offsets[t];
+      for (int c = 0; c < kWide; ++c) sum[c] += x[c] * weights[t * kWide + c];
+    }
+    std::copy(sum, sum + kWide, acc + p * kWide);
+  }
+}
+
+void row_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets, const uint8_t* packed,
+                  int64_t blocks, const int32_t* start, int32_t* acc) {
+  row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
+}
+void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                        const int16_t* weights, int64_t taps, int32_t* acc) {
+  depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] void row_avx2(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                                      const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
+  row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
+}
+[[gnu::target("avx2")]] void depthwise_avx2(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                                            const int16_t* weights, int64_t taps, int32_t* acc) {
+  depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
+}
+#endif
+
+}  // namespace
+
+const MacKernels& portable_mac() {
+  static const MacKernels kernels{"portable", 2 * kBlock * kBlock, pack_words, row_portable, depthwise_portable};
+  return kernels;
+}
+
+const MacKernels* avx2_mac() {
+#if defined(__x86_64__)
+  static const MacKernels kernels{"avx2", 2 * kBlock * kBlock, pack_words, row_avx2, depthwise_avx2};
+  static const bool there = __builtin_cpu_supports("avx2") != 0;
+  return there ? &kernels : nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+const MacKernels& best_mac() {
+  if (const MacKernels* k = avx512_mac()) return *k;
+  if (const MacKernels* k = avx2_mac()) return *k;
+  return portable_mac();
+}
+
+}  // namespace peraxis::machine

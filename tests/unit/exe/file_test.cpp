@@ -1,0 +1,243 @@
+// The file: round trips, damage, files made to do harm.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/hash.hpp"
+#include "exe/executable.hpp"
+#include "executable_generated.h"
+#include "random_executable.hpp"
+
+namespace peraxis::exe {
+namespace {
+
+std::vector<uint8_t> written(uint64_t seed) {
+  const auto bytes = write(RandomExecutable(seed).make());
+  EXPECT_TRUE(bytes) << bytes.error().text();
+  return bytes ? *bytes : std::vector<uint8_t>();
+}
+
+TEST(ExecutableFile, write_of_read_is_identity) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const std::vector<uint8_t> bytes = written(seed);
+    ASSERT_TRUE(looks_like_executable(bytes));
+    const auto back = read(bytes);
+    ASSERT_TRUE(back) << seed << ": " << back.error().text();
+    EXPECT_EQ(*write(*back), bytes) << seed;
+  }
+}
+
+// The identity above would not notice a field that neither side stores: every field, with a value of its own.
+TEST(ExecutableFile, every_field_survives) {
+  Executable e;
+  e.target = "t", e.compiler = "c", e.model = "m", e.model_hash = 0x8000000000000001;
+  e.accuracy = "a", e.reference = "r", e.strategy = "s", e.graph = std::string("g\0h", 3);
+  e.constants = {{4, {1, 2, 3}}, {5, {}}};
+  e.buffers = {{"cmd", BufferKind::Commands, 64, std::vector<uint8_t>(64, 9)},
+               {"act", BufferKind::Activations, 1000000, {}}};
+  e.relocations = {{3, 1, 1000000}};
+  e.tasks = {{1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8}};
+  e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7}};
+  e.host_steps = {{11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
+  e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}};
+  e.layers = {{19, "npu", "max-scale", "why", 20, 21}};
+  const auto bytes = write(e);
+  ASSERT_TRUE(bytes) << bytes.error().text();
+  const Executable b = *read(*bytes);
+  EXPECT_EQ(std::tie(b.target, b.compiler, b.model, b.model_hash, b.accuracy, b.reference, b.strategy, b.graph),
+            std::tie(e.target, e.compiler, e.model, e.model_hash, e.accuracy, e.reference, e.strategy, e.graph));
+  ASSERT_EQ(b.constants.size(), 2U);
+  EXPECT_EQ(b.constants[0].tensor, 4);
+  EXPECT_EQ(b.constants[0].data, (std::vector<uint8_t>{1, 2, 3}));
+  EXPECT_EQ(b.constants[1].tensor, 5);
+  ASSERT_EQ(b.buffers.size(), 2U);
+  EXPECT_EQ(b.buffers[0].name, "cmd");
+  EXPECT_EQ(b.buffers[0].kind, BufferKind::Commands);
+  EXPECT_EQ(b.buffers[0].data, e.buffers[0].data);
+  EXPECT_EQ(b.buffers[1].size, 1000000);
+  EXPECT_EQ(b.buffers[1].kind, BufferKind::Activations);
+  EXPECT_EQ(std::tie(b.relocations[0].word, b.relocations[0].buffer, b.relocations[0].addend),
+            std::make_tuple(3, 1, 1000000));
+  const Task& t = b.tasks.at(0);
+  EXPECT_EQ(std::tie(t.first_word, t.words, t.op, t.kind, t.first_row, t.rows, t.real_input_channels,
+                     t.real_output_channels, t.set),
+            std::make_tuple(1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8));
+  const auto expect_cube = [](const Cube& c, const Cube& x) {
+    EXPECT_EQ(std::tie(c.buffer, c.offset, c.h, c.w, c.channels, c.element_bytes),
+              std::tie(x.buffer, x.offset, x.h, x.w, x.channels, x.element_bytes));
+  };
+  const Placement& p = b.placements.at(0);
+  EXPECT_EQ(std::tie(p.tensor, p.c, p.is_uint8, p.zero_point), std::make_tuple(9, 1, true, -7));
+  expect_cube(p.cube, e.placements[0].cube);
+  const HostStep& h = b.host_steps.at(0);
+  EXPECT_EQ(std::tie(h.op, h.rounding, h.zero_point, h.low, h.high),
+            std::make_tuple(11, Rounding::Double, -3, -100, 99));
+  expect_cube(h.regions.at(0), e.host_steps[0].regions[0]);
+  const HostChannel& c = h.channels.at(0);
+  EXPECT_EQ(std::tie(c.region, c.slot, c.addend, c.sum_slot, c.sum_factor, c.mantissa, c.exponent, c.multiplier),
+            std::make_tuple(0, 5, -12, 6, 13, 14, -15, 0.5));
+  const Step& s = b.steps.at(0);
+  EXPECT_EQ(std::tie(s.kind, s.op, s.placement, s.first_task, s.task_count, s.host_step),
+            std::make_tuple(StepKind::Requantize, 16, 0, 17, 18, 0));
+  const LayerPlan& l = b.layers.at(0);
+  EXPECT_EQ(std::tie(l.op, l.device, l.strategy, l.reason, l.tasks, l.macs),
+            std::make_tuple(19, std::string("npu"), std::string("max-scale"), std::string("why"), 20, 21));
+}
+
+TEST(ExecutableFile, an_unaligned_span_reads_the_same) {
+  const std::vector<uint8_t> bytes = written(1);
+  for (size_t shift = 1; shift < 16; ++shift) {
+    std::vector<uint8_t> moved(shift);
+    moved.insert(moved.end(), bytes.begin(), bytes.end());
+    const auto back = read(std::span(moved).subspan(shift));
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(*write(*back), bytes);
+  }
+}
+
+TEST(ExecutableFile, every_truncation_is_refused) {
+  const std::vector<uint8_t> bytes = written(2);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+    EXPECT_FALSE(read(cut)) << size;
+  }
+}
+TEST(ExecutableFile, trailing_bytes_are_refused) {
+  std::vector<uint8_t> bytes = written(3);
+  bytes.resize(bytes.size() + 16);
+  EXPECT_FALSE(read(bytes));
+  bytes.resize(bytes.size() - 15);
+  bytes.back() = 1;
+  EXPECT_FALSE(read(bytes));
+}
+
+// Any change of one byte is refused, or hits bytes that mean nothing: then the very same executable comes out.
+TEST(ExecutableFile, every_byte_flip_is_noticed_or_harmless) {
+  base::Rng rng(4);
+  std::vector<uint8_t> bytes = written(5);
+  const std::vector<uint8_t> original = bytes;
+  size_t harmless = 0;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    for (const int flip : {1, 0x80, static_cast<int>(rng.uniform(1, 255))}) {
+      bytes[i] ^= static_cast<uint8_t>(flip);
+      const auto result = read(bytes);
+      if (result) {
+        ++harmless;
+        EXPECT_TRUE(verify(*result));
+        EXPECT_EQ(*write(*result), original) << i;
+      }
+      bytes[i] = original[i];
+    }
+  EXPECT_LT(harmless, 3U * 40);  // padding of the envelope, nothing of the content
+}
+
+TEST(ExecutableFile, damage_in_a_buffer_is_always_refused_by_its_name) {
+  const Executable e = RandomExecutable(6).make();
+  std::vector<uint8_t> bytes = *write(e);
+  for (const Buffer& b : e.buffers) {
+    if (b.data.empty()) continue;
+    const auto at = std::search(bytes.begin(), bytes.end(), b.data.begin(), b.data.end()) - bytes.begin();
+    ASSERT_LT(static_cast<size_t>(at), bytes.size()) << b.name;
+    for (size_t i = 0; i < b.data.size(); ++i) {
+      uint8_t& byte = bytes[static_cast<size_t>(at) + i];
+      byte = static_cast<uint8_t>(byte + 1);
+      const auto result = read(bytes);
+      ASSERT_FALSE(result);
+      EXPECT_NE(result.error().message.find("buffer '" + b.name + "': checksum"), std::string::npos)
+          << result.error().text();
+      byte = static_cast<uint8_t>(byte - 1);
+    }
+  }
+  EXPECT_TRUE(read(bytes));
+}
+
+// A file around `content` whose checksum is right: only the checks after it can refuse it.
+std::vector<uint8_t> wrap(std::span<const uint8_t> content, uint32_t version = kFormatVersion) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.ForceVectorAlignment(content.size(), 1, 16);
+  const auto inner = builder.CreateVector(content.data(), content.size());
+  file::FinishFileBuffer(builder, file::CreateFile(builder, version, base::hash64(content), inner));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+std::vector<uint8_t> content_of(const std::vector<uint8_t>& bytes) {
+  const auto* content = file::GetFile(bytes.data())->content();
+  return {content->begin(), content->end()};
+}
+void expect_refused(const std::vector<uint8_t>& bytes, ErrorCode code, const std::string& part) {
+  const auto result = read(bytes);
+  ASSERT_FALSE(result) << part;
+  EXPECT_EQ(result.error().code, code);
+  EXPECT_NE(result.error().message.find(part), std::string::npos) << result.error().text();
+}
+
+TEST(ExecutableFile, versions) {
+  const std::vector<uint8_t> content = content_of(written(7));
+  EXPECT_TRUE(read(wrap(content)));
+  expect_refused(wrap(content, 2), ErrorCode::Unsupported, "format version 2, this program reads up to 1");
+  expect_refused(wrap(content, 0), ErrorCode::InvalidModel, "format version 0");
+}
+
+// Who makes a file by hand makes the checksums right: what comes through must still satisfy verify().
+TEST(ExecutableFile, changed_content_with_a_right_checksum_never_passes_unverified) {
+  base::Rng rng(8);
+  std::vector<uint8_t> content = content_of(written(9));
+  const std::vector<uint8_t> original = content;
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    for (int64_t n = rng.uniform(1, 3); n > 0; --n)
+      content[static_cast<size_t>(rng.uniform(0, static_cast<int64_t>(content.size()) - 1))] =
+          static_cast<uint8_t>(rng.next());
+    const auto result = read(wrap(content));
+    if (result) {
+      ++accepted;
+      ASSERT_TRUE(verify(*result));
+      const auto again = write(*result);
+      ASSERT_TRUE(again) << again.error().text();
+      EXPECT_EQ(*write(*read(*again)), *again);
+    }
+    content = original;
+  }
+  EXPECT_GT(accepted, 100);  // names, hashes: else the test tests nothing
+}
+
+TEST(ExecutableFile, one_part_used_many_times_does_not_multiply) {
+  flatbuffers::FlatBufferBuilder b;
+  const std::vector<file::HostChannel> channels(20000);
+  const auto shared_channels = b.CreateVectorOfStructs(channels);
+  const auto host_step = file::CreateHostStep(b, 0, 0, shared_channels);
+  const std::vector<flatbuffers::Offset<file::HostStep>> many(20000, host_step);  // would be 22 GB
+  const auto host_steps = b.CreateVector(many);
+  const auto empty = b.CreateString("");
+  const auto none = b.CreateVector(std::vector<flatbuffers::Offset<file::Buffer>>());
+  b.Finish(file::CreateContent(b, empty, empty, empty, 0, empty, empty, empty, empty, none.o, none,
+                               none.o, none.o, none.o, host_steps, none.o, none.o));
+  expect_refused(wrap({b.GetBufferPointer(), b.GetSize()}), ErrorCode::InvalidModel, "used more than once");
+}
+TEST(ExecutableFile, one_buffer_hashed_many_times_does_not_multiply) {
+  flatbuffers::FlatBufferBuilder b;
+  const std::vector<uint8_t> data(1000000);
+  const auto name = b.CreateString("x");
+  const auto shared = b.CreateVector(data);
+  const auto buffer = file::CreateBuffer(b, name, file::BufferKind::Constants, 1000000, shared, base::hash64(data));
+  const auto buffers = b.CreateVector(std::vector<flatbuffers::Offset<file::Buffer>>(100000, buffer));
+  const auto none = b.CreateVector(std::vector<flatbuffers::Offset<file::HostStep>>());
+  b.Finish(file::CreateContent(b, name, name, name, 0, name, name, name, name, none.o, buffers, none.o,
+                               none.o, none.o, none, none.o, none.o));
+  expect_refused(wrap({b.GetBufferPointer(), b.GetSize()}), ErrorCode::InvalidModel, "used more than once");
+}
+
+TEST(ExecutableFile, other_files_are_told_apart) {
+  EXPECT_FALSE(looks_like_executable({}));
+  const std::vector<uint8_t> tflite = {0x1c, 0, 0, 0, 'T', 'F', 'L', '3', 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_FALSE(looks_like_executable(tflite));
+  expect_refused(tflite, ErrorCode::InvalidModel, "not an executable");
+  std::vector<uint8_t> shell(16);
+  std::memcpy(shell.data() + 4, "PAX1", 4);
+  EXPECT_TRUE(looks_like_executable(shell));
+  EXPECT_FALSE(read(shell));
+}
+
+}  // namespace
+}  // namespace peraxis::exe

@@ -1,0 +1,157 @@
+// One wrong number each, in an executable that is otherwise right.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "exe/executable.hpp"
+#include "random_executable.hpp"
+
+namespace peraxis::exe {
+namespace {
+
+constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+Executable sound() {
+  Executable e;
+  e.model = "m";
+  e.buffers = {{"commands", BufferKind::Commands, 80, std::vector<uint8_t>(80)},
+               {"weights", BufferKind::Constants, 64, std::vector<uint8_t>(64)},
+               {"maps", BufferKind::Activations, 10000, {}}};
+  e.relocations = {{0, 1, 0}, {1, 2, 10000}};
+  e.tasks = {{0, 4, 0, TaskKind::Direct, 0, 2, 3, 16, 0}, {4, 6, 0, TaskKind::Depthwise, 2, 2, 3, 16, 0}};
+  e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128}};
+  std::vector<HostChannel> channels(17);
+  e.host_steps = {{0, {{2, 0, 3, 5, 20, 4}}, channels}, {0, {{2, 0, 3, 5, 32, 1}, {1, 0, 3, 5, 0, 1}}, channels}};
+  e.host_steps[1].regions.pop_back();
+  e.steps = {{StepKind::Cpu, 0},
+             {StepKind::Upload, -1, 0},
+             {StepKind::Job, -1, -1, 0, 2},
+             {StepKind::Requantize, 0, 0, 0, 0, 0},
+             {StepKind::Gather, 0, 0, 0, 0, 1},
+             {StepKind::Correct, 0, 0, 0, 0, 1},
+             {StepKind::Download, -1, 0}};
+  e.layers = {{0, "npu", "hw-multiply", "", 2, 100}};
+  e.constants = {{7, {1}}};
+  return e;
+}
+
+struct Breach {
+  const char* name;
+  std::function<void(Executable&)> change;
+  const char* message;
+};
+
+class Verify : public ::testing::TestWithParam<Breach> {};
+
+TEST(VerifySound, sound_executables_pass) {
+  const Status status = verify(sound());
+  EXPECT_TRUE(status) << status.error().text();
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Status random = verify(RandomExecutable(seed).make());
+    EXPECT_TRUE(random) << random.error().text();
+  }
+}
+TEST_P(Verify, refuses) {
+  Executable e = sound();
+  GetParam().change(e);
+  const Status status = verify(e);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::InvalidModel);
+  EXPECT_NE(status.error().message.find(GetParam().message), std::string::npos) << status.error().text();
+  EXPECT_FALSE(write(e));  // and no file is ever made of it
+}
+
+#define BREACH(name_, message_, ...) \
+  Breach { #name_, [](Executable & e) { __VA_ARGS__; }, message_ }
+
+const Breach kBreaches[] = {
+    BREACH(constant_tensor, "tensor index -1", e.constants[0].tensor = -1),
+    BREACH(constant_twice, "two constants", e.constants.push_back({7, {}})),
+    BREACH(no_commands, "no buffer holds commands", e.buffers[0].kind = BufferKind::Constants),
+    BREACH(two_commands, "both hold commands", e.buffers[1].kind = BufferKind::Commands),
+    BREACH(half_words, "whole number", e.buffers[0].size = 79; e.buffers[0].data.pop_back()),
+    BREACH(short_data, "it needs 64", e.buffers[1].data.pop_back()),
+    BREACH(data_of_activations, "it needs 0", e.buffers[2].data.push_back(0)),
+    BREACH(buffer_kind, "unknown kind 3", e.buffers[2].kind = BufferKind{3}),
+    BREACH(negative_size, "size -1", e.buffers[2].size = -1),
+    BREACH(size_of_4_gib, "the limit is 4294967295", e.buffers[2].size = int64_t{1} << 32),
+    BREACH(huge_size, "the limit is 4294967295", e.buffers[2].size = kHuge),
+    BREACH(sizes_together, "have 4294967296 bytes", e.buffers[2].size = (int64_t{1} << 32) - 80 - 64),
+    BREACH(relocation_word, "word 10 of 10", e.relocations[0].word = 10),
+    BREACH(relocation_word_negative, "word -1", e.relocations[0].word = -1),
+    BREACH(relocation_buffer, "buffer 3 of 3", e.relocations[0].buffer = 3),
+    BREACH(relocation_buffer_negative, "buffer -1", e.relocations[0].buffer = -1),
+    BREACH(relocation_addend, "addend 65", e.relocations[0].addend = 65),
+    BREACH(relocation_addend_negative, "addend -1", e.relocations[0].addend = -1),
+    BREACH(relocation_addend_huge, "addend", e.relocations[0].addend = kHuge),
+    BREACH(relocated_twice, "relocated twice", e.relocations[1].word = 0),
+    BREACH(task_words, "words 4 + 7", e.tasks[1].words = 7),
+    BREACH(task_few_words, "3 words", e.tasks[1].words = 3),
+    BREACH(task_first_huge, "leave", e.tasks[1].first_word = kHuge),
+    BREACH(task_first_negative, "leave", e.tasks[0].first_word = -1),
+    BREACH(tasks_overlap, "overlap", e.tasks[1].first_word = 3),
+    BREACH(task_kind, "unknown kind", e.tasks[0].kind = TaskKind{9}),
+    BREACH(task_op, "operator index", e.tasks[0].op = -1),
+    BREACH(task_rows, "output rows", e.tasks[0].rows = -1),
+    BREACH(task_rows_overflow, "output rows", e.tasks[0].first_row = e.tasks[0].rows = INT32_MAX),
+    BREACH(task_channels, "negative count", e.tasks[0].real_input_channels = -1),
+    BREACH(cube_buffer, "cube in buffer 3", e.placements[0].cube.buffer = 3),
+    BREACH(cube_in_commands, "command buffer", e.placements[0].cube.buffer = 0),
+    BREACH(cube_too_large, "leaves buffer 'maps'", e.placements[0].cube.h = 300),
+    BREACH(cube_offset, "leaves buffer", e.placements[0].cube.offset = 9521),
+    BREACH(cube_offset_negative, "leaves buffer", e.placements[0].cube.offset = -16),
+    BREACH(cube_offset_huge, "leaves buffer", e.placements[0].cube.offset = kHuge - 15),
+    BREACH(cube_product_wraps, "leaves buffer",
+           e.placements[0].cube.h = int64_t{1} << 32; e.placements[0].cube.w = int64_t{1} << 32),
+    BREACH(cube_zero, "cube of 0x5", e.placements[0].cube.h = 0),
+    BREACH(cube_negative, "cube of -3x-5", e.placements[0].cube.h = -3; e.placements[0].cube.w = -5),
+    BREACH(cube_channels, "no multiple of 16", e.placements[0].cube.channels = 20),
+    BREACH(cube_element, "2-byte elements", e.placements[0].cube.element_bytes = 2),
+    BREACH(cube_int32_channels, "no multiple of 4", e.host_steps[0].regions[0].channels = 18),
+    BREACH(cube_int32_alignment, "int32 at byte 2", e.host_steps[0].regions[0].offset = 2),
+    BREACH(placement_int32, "tensors have 1", e.placements[0].cube.element_bytes = 4),
+    BREACH(placement_channels, "33 channels in a cube of 32", e.placements[0].c = 33),
+    BREACH(placement_no_channels, "0 channels", e.placements[0].c = 0),
+    BREACH(placement_tensor, "tensor index", e.placements[0].tensor = -2),
+    BREACH(placement_zero_point, "no int8", e.placements[0].zero_point = 128),
+    BREACH(host_no_region, "no source cube", e.host_steps[0].regions.clear()),
+    BREACH(host_region, "cube in buffer", e.host_steps[0].regions[0].buffer = -1),
+    BREACH(host_regions_differ, "region 1 is 2x5",
+           e.host_steps[1].regions.push_back({2, 0, 2, 5, 16, 1})),
+    BREACH(host_op, "operator index", e.host_steps[0].op = -1),
+    BREACH(host_rounding, "unknown rounding", e.host_steps[0].rounding = Rounding{3}),
+    BREACH(host_zero_point, "no int8", e.host_steps[0].zero_point = -129),
+    BREACH(host_range, "activation range", e.host_steps[0].low = 5; e.host_steps[0].high = 4),
+    BREACH(channel_region, "region 1 of 1", e.host_steps[0].channels[3].region = 1),
+    BREACH(channel_slot, "slot 20 of 20", e.host_steps[0].channels[3].slot = 20),
+    BREACH(channel_sum_slot, "sum slot 20", e.host_steps[0].channels[3].sum_slot = 20),
+    BREACH(channel_sum_slot_negative, "sum slot -2", e.host_steps[0].channels[3].sum_slot = -2),
+    BREACH(channel_addend, "2^60", e.host_steps[0].channels[3].addend = kHuge),
+    BREACH(channel_mantissa, "mantissa", e.host_steps[0].channels[3].mantissa = -1),
+    BREACH(channel_exponent, "exponent 32", e.host_steps[0].channels[3].exponent = 32),
+    BREACH(channel_multiplier, "finite", e.host_steps[0].channels[3].multiplier = 1.0 / 0.0),
+    BREACH(step_kind, "unknown kind", e.steps[0].kind = StepKind{7}),
+    BREACH(step_op, "operator index", e.steps[0].op = -1),
+    BREACH(step_placement, "placement 1 of 1", e.steps[1].placement = 1),
+    BREACH(step_download, "placement -1", e.steps[6].placement = -1),
+    BREACH(step_job, "tasks 1 + 2 of 2", e.steps[2].first_task = 1),
+    BREACH(step_job_empty, "tasks 0 + 0", e.steps[2].task_count = 0),
+    BREACH(step_job_overflow, "tasks", e.steps[2].first_task = e.steps[2].task_count = INT32_MAX),
+    BREACH(step_host, "host step 2 of 2", e.steps[3].host_step = 2),
+    BREACH(step_host_placement, "placement 5", e.steps[3].placement = 5),
+    BREACH(step_host_kind, "4-byte elements", e.steps[4].host_step = 0),
+    BREACH(step_host_kind_other_way, "1-byte elements", e.steps[3].host_step = 1),
+    BREACH(step_host_channels, "makes 16 channels", e.host_steps[0].channels.pop_back()),
+    BREACH(step_host_size, "cubes of 2x5", e.host_steps[0].regions[0].h = 2),
+    BREACH(layer_op, "operator index", e.layers[0].op = -1),
+    BREACH(layer_device, "neither npu nor cpu", e.layers[0].device = "gpu"),
+    BREACH(layer_macs, "negative count", e.layers[0].macs = -1),
+};
+#undef BREACH
+
+INSTANTIATE_TEST_SUITE_P(Breaches, Verify, ::testing::ValuesIn(kBreaches),
+                         [](const auto& breach) { return std::string(breach.param.name); });
+
+}  // namespace
+}  // namespace peraxis::exe

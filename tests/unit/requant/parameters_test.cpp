@@ -1,0 +1,124 @@
+#include "requant/parameters.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "layers.hpp"
+#include "num/rounding.hpp"
+
+namespace peraxis::requant {
+namespace {
+
+using testing::LayerShape;
+using testing::random_layer;
+
+// The worked table of the hardware document (npu/hardware.md C.1): scale, shift, rounding, offset.
+TEST(HardwareOutput, MatchesTheWorkedExamples) {
+  struct Row {
+    int64_t a;
+    int32_t scale, shift;
+    bool away;
+    int32_t offset, expected;
+  };
+  const Row rows[] = {{5, 1, 1, false, 0, 2},      {5, 1, 1, true, 0, 3},           {-5, 1, 1, false, 0, -2},
+                      {-5, 1, 1, true, 0, -3},     {7, 1, 1, false, 0, 4},          {7, 1, 1, true, 0, 4},
+                      {5, 1, 1, false, -3, -1},    {-5, 1, 1, false, -3, -5},       {7, 1, 1, false, -3, 1},
+                      {3000, 20000, 19, false, 0, 114}, {3000, 20000, 19, false, -3, 111}, {-40000, 32767, 19, false, -3, -128}};
+  for (const Row& row : rows) {
+    rk3588::DpuParams dpu;
+    dpu.out_scale = row.scale;
+    dpu.out_shift = row.shift;
+    dpu.ties_away = row.away;
+    dpu.out_offset = row.offset;
+    EXPECT_EQ(hardware_output(dpu, {}, row.a), row.expected) << row.a << " " << row.scale << " " << row.shift;
+  }
+}
+
+TEST(HardwareOutput, BnAddendReluAndReluxActInThatOrder) {
+  rk3588::DpuParams dpu;
+  dpu.out_shift = 2;
+  dpu.relu = true;
+  dpu.bn_addend = 8;
+  dpu.relux = true;
+  dpu.relux_compare = 40;
+  dpu.out_offset = -3;
+  EXPECT_EQ(hardware_output(dpu, {}, -20), -3);
+  EXPECT_EQ(hardware_output(dpu, {}, -8), -3);
+  EXPECT_EQ(hardware_output(dpu, {}, 0), -1);
+  EXPECT_EQ(hardware_output(dpu, {}, 1000), 7);
+}
+
+class ThresholdTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(ThresholdTest, ReferenceThresholdsAreWhereTheOutputSteps) {
+  const uint64_t seed = static_cast<uint64_t>(GetParam());
+  LayerShape shape;
+  shape.taps = 3 + GetParam() % 20;
+  shape.log2_high = GetParam() % 5 == 0 ? 1.0 : -3.0;
+  shape.z_out = static_cast<int32_t>(seed * 37 % 256) - 128;
+  shape.rounding = static_cast<Rounding>(seed % 3);
+  const Layer layer = random_layer(shape, seed);
+  for (const Channel& channel : layer.channels) {
+    const std::vector<int64_t> thresholds = reference_thresholds(layer, channel);
+    size_t passed = 0;
+    for (int64_t acc = channel.acc_min(); acc <= channel.acc_max(); ++acc) {
+      while (passed < thresholds.size() && thresholds[passed] <= acc) ++passed;
+      ASSERT_EQ(layer.low + static_cast<int32_t>(passed), reference_output(layer, channel, acc)) << "seed " << seed << " acc " << acc;
+    }
+  }
+}
+
+TEST_P(ThresholdTest, CertificateEqualsBruteForce) {
+  const uint64_t seed = static_cast<uint64_t>(GetParam()) + 1000;
+  LayerShape shape;
+  shape.taps = 2 + GetParam() % 30;
+  shape.log2_high = GetParam() % 7 == 0 ? 2.0 : -4.0;
+  shape.log2_low = GetParam() % 3 == 0 ? -20.0 : -10.0;
+  shape.z_out = static_cast<int32_t>(seed * 91 % 256) - 128;
+  if (GetParam() % 2 == 0) shape.low = shape.z_out;
+  if (GetParam() % 4 == 0) shape.high = std::min(127, shape.z_out + 90);
+  shape.rounding = static_cast<Rounding>(seed % 3);
+  const Layer layer = random_layer(shape, seed);
+  for (const Strategy strategy : {Strategy::HwMultiply, Strategy::ExponentClasses, Strategy::ExponentClassesTieProof, Strategy::MaxScale}) {
+    const Result<LayerParams> params = choose_parameters(layer, strategy);
+    ASSERT_TRUE(params) << "seed " << seed << ": " << params.error().text();
+    for (const ChannelSet& set : params->sets)
+      for (size_t i = 0; i < set.channels.size(); ++i) {
+        const Channel& channel = layer.channels[static_cast<size_t>(set.channels[i])];
+        Certificate brute;
+        for (int64_t acc = channel.acc_min(); acc <= channel.acc_max(); ++acc) {
+          const int64_t raw = set.params[i].drop_weights ? 0 : acc - channel.addend;
+          int32_t hardware = hardware_output(set.dpu, set.params[i], raw);
+          // The host clamps after a correction; a bound between two OUT_CVT steps is its affair alone.
+          if (params->host == HostWork::Correct) hardware = std::clamp(hardware, layer.low, layer.high);
+          const int32_t difference = std::abs(hardware - reference_output(layer, channel, acc));
+          ++brute.values;
+          brute.differing += difference != 0 ? 1 : 0;
+          brute.max = std::max(brute.max, difference);
+        }
+        const Certificate certificate = certify(layer, channel, set.dpu, set.params[i]);
+        ASSERT_EQ(certificate.values, brute.values);
+        ASSERT_EQ(certificate.differing, brute.differing) << "seed " << seed << " " << strategy_name(strategy) << " channel " << set.channels[i];
+        ASSERT_EQ(certificate.max, brute.max) << "seed " << seed << " " << strategy_name(strategy);
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ThresholdTest, ::testing::Range(0, 60));
+
+TEST(NearestOutCvt, StaysWithinHalfAStepOfTheGain) {
+  for (double gain = 1e-12; gain < 3e4; gain *= 1.37) {
+    const OutCvt cvt = nearest_out_cvt(gain);
+    ASSERT_GE(cvt.scale, 1);
+    ASSERT_LE(cvt.scale, 32767);
+    ASSERT_GE(cvt.shift, 0);
+    ASSERT_LE(cvt.shift, 62);
+    if (gain > 1e-10 && gain < 1.0) {
+      EXPECT_NEAR(std::ldexp(cvt.scale, -cvt.shift) / gain, 1.0, std::exp2(-15)) << gain;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace peraxis::requant
