@@ -1,9 +1,9 @@
 // Any bytes as .npy and as .npz: refused, or an array that passes check_array and survives a round trip.
-#include "base/check.hpp"
-#include "base/npy.hpp"
-
 #include <cstddef>
 #include <cstdint>
+
+#include "base/check.hpp"
+#include "base/npy.hpp"
 
 using namespace peraxis;
 

@@ -16,7 +16,9 @@
 namespace peraxis::base {
 namespace {
 
-std::string errno_text(int error) { return std::generic_category().message(error); }
+std::string errno_text(int error) {
+  return std::generic_category().message(error);
+}
 
 // Closes on scope exit; close() is separate so that its error can be seen after a write.
 class FileDescriptor {
@@ -79,7 +81,7 @@ Result<std::vector<uint8_t>> read_file(const std::filesystem::path& path, int64_
   // O_NONBLOCK: opening a FIFO without a writer would wait for ever. It changes nothing for regular files.
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return fail(ErrorCode::Io, "'{}': cannot open: {}", path.string(), errno_text(errno));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0)
     return fail(ErrorCode::Io, "'{}': cannot inspect: {}", path.string(), errno_text(errno));
   if (!S_ISREG(info.st_mode))
@@ -109,7 +111,7 @@ Result<std::vector<uint8_t>> read_file(const std::filesystem::path& path, int64_
 Status write_file(const std::filesystem::path& requested, std::span<const uint8_t> bytes) {
   std::filesystem::path path = requested;
   mode_t mode = 0;
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return fail(ErrorCode::Io, "'{}' is a directory, not a file", path.string());
     if (!S_ISREG(info.st_mode)) return write_directly(path, bytes);

@@ -21,8 +21,8 @@ struct Dtype {
   int64_t bytes;
 };
 constexpr Dtype kDtypes[] = {
-    {"bool", "b1", 1},   {"int8", "i1", 1},   {"int16", "i2", 2},   {"int32", "i4", 4},
-    {"int64", "i8", 8},  {"uint8", "u1", 1},  {"uint16", "u2", 2},  {"uint32", "u4", 4},
+    {"bool", "b1", 1},   {"int8", "i1", 1},    {"int16", "i2", 2},   {"int32", "i4", 4},
+    {"int64", "i8", 8},  {"uint8", "u1", 1},   {"uint16", "u2", 2},  {"uint32", "u4", 4},
     {"uint64", "u8", 8}, {"float32", "f4", 4}, {"float64", "f8", 8},
 };
 
@@ -116,9 +116,12 @@ class HeaderParser {
       header.dtype = PERAXIS_TRY(descr());
     } else if (key == "fortran_order") {
       if (header.fortran_order) return malformed("'fortran_order' twice");
-      if (accept("True")) header.fortran_order = true;
-      else if (accept("False")) header.fortran_order = false;
-      else return malformed("'fortran_order' is neither True nor False");
+      if (accept("True"))
+        header.fortran_order = true;
+      else if (accept("False"))
+        header.fortran_order = false;
+      else
+        return malformed("'fortran_order' is neither True nor False");
     } else if (key == "shape") {
       if (header.shape) return malformed("'shape' twice");
       header.shape = PERAXIS_TRY(tuple());
@@ -192,8 +195,8 @@ Status check_array(const Array& array) {
   const int64_t element = dtype_bytes(array.dtype);
   if (element == 0) return fail(ErrorCode::InvalidArgument, "dtype '{}' is not known", array.dtype);
   if (array.shape.size() > kMaxDimensions)
-    return fail(ErrorCode::InvalidArgument, "the array has {} dimensions, the limit is {}", array.shape.size(),
-                kMaxDimensions);
+    return fail(ErrorCode::InvalidArgument, "the array has {} dimensions, the limit is {}",
+                array.shape.size(), kMaxDimensions);
   const int64_t count = PERAXIS_TRY(element_count(array.shape));
   int64_t bytes = 0;
   if (__builtin_mul_overflow(count, element, &bytes) || static_cast<uint64_t>(bytes) != array.data.size())
@@ -214,7 +217,8 @@ Result<Array> parse_npy(std::span<const uint8_t> bytes) {
                 unsigned{bytes[version_at + 1]});
   const size_t length_bytes = major == 1 ? 2 : 4;
   size_t begin = version_at + 2;
-  if (bytes.size() < begin + length_bytes) return fail(ErrorCode::InvalidModel, ".npy file ends in its header");
+  if (bytes.size() < begin + length_bytes)
+    return fail(ErrorCode::InvalidModel, ".npy file ends in its header");
   size_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) length |= size_t{bytes[begin + i]} << (8 * i);
   begin += length_bytes;
@@ -224,7 +228,8 @@ Result<Array> parse_npy(std::span<const uint8_t> bytes) {
 
   const Header header = PERAXIS_TRY(HeaderParser(text.substr(begin, length)).parse());
   if (*header.fortran_order)
-    return fail(ErrorCode::Unsupported, ".npy arrays in fortran_order are not supported; save with "
+    return fail(ErrorCode::Unsupported,
+                ".npy arrays in fortran_order are not supported; save with "
                 "numpy.ascontiguousarray");
   const std::span<const uint8_t> data = bytes.subspan(begin + length);
   const int64_t count = PERAXIS_TRY(element_count(*header.shape));

@@ -22,7 +22,9 @@ constexpr uint64_t kMaxRatio = 1100;  // deflate reaches 1032:1 (RFC 1951: 258 b
 constexpr uint64_t kMaxTotalBytes = static_cast<uint64_t>(kMaxFileBytes);
 constexpr uint16_t kDosDate1980 = 0x0021;  // fixed, so that equal arrays give equal files
 
-uint16_t u16(std::span<const uint8_t> b, size_t at) { return static_cast<uint16_t>(b[at] | b[at + 1] << 8); }
+uint16_t u16(std::span<const uint8_t> b, size_t at) {
+  return static_cast<uint16_t>(b[at] | b[at + 1] << 8);
+}
 uint32_t u32(std::span<const uint8_t> b, size_t at) {
   return static_cast<uint32_t>(u16(b, at)) | static_cast<uint32_t>(u16(b, at + 2)) << 16;
 }
@@ -48,7 +50,8 @@ tl::unexpected<Error> broken(std::string_view what) {
   return fail(ErrorCode::InvalidModel, "broken .npz file: {}", what);
 }
 tl::unexpected<Error> zip64() {
-  return fail(ErrorCode::Unsupported, "zip64 archives (members of 4 GiB, or 65,535 members) are not supported");
+  return fail(ErrorCode::Unsupported,
+              "zip64 archives (members of 4 GiB, or 65,535 members) are not supported");
 }
 
 // The end record is the last thing in the file but for a comment of at most 64 KiB.
@@ -82,8 +85,8 @@ Result<Member> parse_member(std::span<const uint8_t> bytes, size_t& at, size_t d
   if ((flags & kEncryptedFlag) != 0)
     return fail(ErrorCode::Unsupported, "member '{}' is encrypted, which is not supported", m.name);
   if (m.method != kStored && m.method != kDeflated)
-    return fail(ErrorCode::Unsupported, "member '{}' uses zip method {}, only stored and deflate are supported",
-                m.name, m.method);
+    return fail(ErrorCode::Unsupported,
+                "member '{}' uses zip method {}, only stored and deflate are supported", m.name, m.method);
   if (m.method == kStored && m.packed != m.unpacked)
     return fail(ErrorCode::InvalidModel, "stored member '{}' has two sizes, {} and {}", m.name, m.packed,
                 m.unpacked);
@@ -242,7 +245,8 @@ Result<ArrayMap> parse_npz(std::span<const uint8_t> bytes) {
 
 Result<std::vector<uint8_t>> format_npz(const ArrayMap& arrays) {
   if (arrays.size() >= UINT16_MAX)
-    return fail(ErrorCode::Unsupported, "{} arrays, the limit in a .npz file is {}", arrays.size(), UINT16_MAX - 1);
+    return fail(ErrorCode::Unsupported, "{} arrays, the limit in a .npz file is {}", arrays.size(),
+                UINT16_MAX - 1);
   std::vector<uint8_t> out, directory;
   for (const auto& [key, array] : arrays) {
     const Member m = PERAXIS_TRY(append_member(out, key, array));

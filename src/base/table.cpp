@@ -10,16 +10,18 @@ namespace peraxis::base {
 namespace {
 
 size_t width_of(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
 }
 
 // Digits with signs, separators, a decimal point, an exponent, a percent sign.
 bool looks_numeric(std::string_view cell) {
   bool digit = false;
   for (const char c : cell) {
-    if (c >= '0' && c <= '9') digit = true;
-    else if (std::string_view("+-.,e% ").find(c) == std::string_view::npos) return false;
+    if (c >= '0' && c <= '9')
+      digit = true;
+    else if (std::string_view("+-.,e% ").find(c) == std::string_view::npos)
+      return false;
   }
   return digit;
 }

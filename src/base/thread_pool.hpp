@@ -40,7 +40,7 @@ class ThreadPool {
   struct Loop {
     const Range* fn = nullptr;
     int64_t begin = 0, end = 0, pieces = 0;
-    int64_t next = 0;       // first piece nobody took
+    int64_t next = 0;  // first piece nobody took
     int64_t unfinished = 0;
   };
   void work();

@@ -40,9 +40,12 @@ class Reader {
 
   Result<Executable> run() {
     Executable e;
-    for (const auto& [to, from] : {std::pair{&e.target, f_.target()}, {&e.compiler, f_.compiler()},
-                                   {&e.model, f_.model()}, {&e.accuracy, f_.accuracy()},
-                                   {&e.reference, f_.reference()}, {&e.strategy, f_.strategy()},
+    for (const auto& [to, from] : {std::pair{&e.target, f_.target()},
+                                   {&e.compiler, f_.compiler()},
+                                   {&e.model, f_.model()},
+                                   {&e.accuracy, f_.accuracy()},
+                                   {&e.reference, f_.reference()},
+                                   {&e.strategy, f_.strategy()},
                                    {&e.graph, f_.graph()}})
       PERAXIS_TRY(text(from, *to));
     e.model_hash = f_.model_hash();
@@ -52,15 +55,26 @@ class Reader {
       return Relocation{r.word(), r.buffer(), r.addend()};
     }));
     PERAXIS_TRY(structs(f_.tasks(), e.tasks, [](const file::Task& t) {
-      return Task{t.first_word(), t.words(), t.op(), static_cast<TaskKind>(t.kind()), t.first_row(), t.rows(),
-                  t.real_input_channels(), t.real_output_channels(), t.set()};
+      return Task{t.first_word(),
+                  t.words(),
+                  t.op(),
+                  static_cast<TaskKind>(t.kind()),
+                  t.first_row(),
+                  t.rows(),
+                  t.real_input_channels(),
+                  t.real_output_channels(),
+                  t.set()};
     }));
     PERAXIS_TRY(structs(f_.placements(), e.placements, [](const file::Placement& p) {
       return Placement{p.tensor(), cube(p.cube()), p.c(), p.is_uint8(), p.zero_point()};
     }));
     PERAXIS_TRY(host_steps(e));
     PERAXIS_TRY(structs(f_.steps(), e.steps, [](const file::Step& s) {
-      return Step{static_cast<StepKind>(s.kind()), s.op(), s.placement(), s.first_task(), s.task_count(),
+      return Step{static_cast<StepKind>(s.kind()),
+                  s.op(),
+                  s.placement(),
+                  s.first_task(),
+                  s.task_count(),
                   s.host_step()};
     }));
     PERAXIS_TRY(layers(e));
@@ -89,6 +103,9 @@ class Reader {
   Status structs(const flatbuffers::Vector<const From*>* from, std::vector<To>& to, const Fn& convert) {
     if (from == nullptr) return {};
     PERAXIS_TRY(spend(from->size(), sizeof(From)));
+    // flatbuffers' verifier only looks at the alignment of the length before the elements.
+    if (from->size() > 0 && reinterpret_cast<uintptr_t>(from->Data()) % alignof(From) != 0)
+      return bad("the executable's content is not aligned");
     to.reserve(from->size());
     for (const From* item : *from) to.push_back(convert(*item));
     return {};
@@ -160,9 +177,11 @@ class PartChecker {
 
   Status run(const file::Content& content) {
     for (const file::Buffer* b : *content.buffers())
-      PERAXIS_TRY(check(b->data(), b->checksum(), [b] { return fmt::format("buffer '{}'", b->name()->str()); }));
+      PERAXIS_TRY(
+          check(b->data(), b->checksum(), [b] { return fmt::format("buffer '{}'", b->name()->str()); }));
     for (const file::Constant* c : *content.constants())
-      PERAXIS_TRY(check(c->data(), c->checksum(), [c] { return fmt::format("constant of tensor {}", c->tensor()); }));
+      PERAXIS_TRY(
+          check(c->data(), c->checksum(), [c] { return fmt::format("constant of tensor {}", c->tensor()); }));
     return {};
   }
 

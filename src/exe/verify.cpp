@@ -34,7 +34,9 @@ bool is_range(int64_t first, int64_t count, int64_t limit) {
   return first >= 0 && count >= 0 && first <= limit && count <= limit - first;
 }
 
-bool is_int8(int64_t value) { return value >= kInt8Low && value <= kInt8High; }
+bool is_int8(int64_t value) {
+  return value >= kInt8Low && value <= kInt8High;
+}
 
 class Verifier {
  public:
@@ -194,7 +196,8 @@ class Verifier {
     if (!is_index(c.region, h.regions)) return bad("region {} of {}", c.region, h.regions.size());
     const int64_t slots = h.regions[static_cast<size_t>(c.region)].channels;
     if (!is_range(c.slot, 1, slots)) return bad("slot {} of {}", c.slot, slots);
-    if (c.sum_slot != -1 && !is_range(c.sum_slot, 1, slots)) return bad("sum slot {} of {}", c.sum_slot, slots);
+    if (c.sum_slot != -1 && !is_range(c.sum_slot, 1, slots))
+      return bad("sum slot {} of {}", c.sum_slot, slots);
     if (c.addend < -kMaxAddend || c.addend > kMaxAddend) return bad("addend {} is beyond 2^60", c.addend);
     if (c.mantissa < 0) return bad("mantissa {} is negative", c.mantissa);
     if (c.exponent < -kMaxExponent || c.exponent > kMaxExponent)
@@ -262,6 +265,8 @@ class Verifier {
 
 }  // namespace
 
-Status verify(const Executable& executable) { return Verifier(executable).run(); }
+Status verify(const Executable& executable) {
+  return Verifier(executable).run();
+}
 
 }  // namespace peraxis::exe

@@ -22,8 +22,7 @@ int64_t estimate_bytes(const Executable& e) {
   for (const Buffer& b : e.buffers) bytes += b.data.size() + b.name.size() + 128;
   for (const HostStep& h : e.host_steps)
     bytes += h.regions.size() * sizeof(Cube) + h.channels.size() * sizeof(HostChannel) + 128;
-  for (const LayerPlan& l : e.layers)
-    bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192;
+  for (const LayerPlan& l : e.layers) bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192;
   for (const std::string* s : {&e.target, &e.compiler, &e.model, &e.accuracy, &e.reference, &e.strategy})
     bytes += s->size() + 16;
   return static_cast<int64_t>(bytes);
@@ -135,8 +134,8 @@ Result<std::vector<uint8_t>> write(const Executable& executable) {
   PERAXIS_TRY_NOTE(verify(executable), "while writing the executable of '{}'", executable.model);
   const int64_t size = estimate_bytes(executable);
   if (size > kMaxDataBytes)
-    return fail(ErrorCode::Unsupported, "the executable has about {} bytes, the file format's limit is {}", size,
-                kMaxDataBytes);
+    return fail(ErrorCode::Unsupported, "the executable has about {} bytes, the file format's limit is {}",
+                size, kMaxDataBytes);
   FlatBufferBuilder content(static_cast<size_t>(size));
   content.ForceDefaults(true);  // fixed layout: a field's place does not depend on values
   content.Finish(make_content(content, executable));
@@ -146,8 +145,7 @@ Result<std::vector<uint8_t>> write(const Executable& executable) {
   file.ForceDefaults(true);
   file.ForceVectorAlignment(content_bytes.size(), 1, 16);
   const auto inner = file.CreateVector(content_bytes.data(), content_bytes.size());
-  file::FinishFileBuffer(
-      file, file::CreateFile(file, kFormatVersion, base::hash64(content_bytes), inner));
+  file::FinishFileBuffer(file, file::CreateFile(file, kFormatVersion, base::hash64(content_bytes), inner));
   return std::vector<uint8_t>(file.GetBufferPointer(), file.GetBufferPointer() + file.GetSize());
 }
 

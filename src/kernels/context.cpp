@@ -22,7 +22,9 @@ Status check_arity(const Context& context, size_t required, size_t limit, size_t
   return {};
 }
 
-bool is_8bit(ir::DataType type) { return type == ir::DataType::Int8 || type == ir::DataType::UInt8; }
+bool is_8bit(ir::DataType type) {
+  return type == ir::DataType::Int8 || type == ir::DataType::UInt8;
+}
 
 Result<Quant> activation_quant(const Context& context, const ir::Tensor& tensor) {
   if (!is_8bit(tensor.type)) {
@@ -50,8 +52,8 @@ Result<Quant> activation_quant(const Context& context, const ir::Tensor& tensor)
 Result<std::vector<int32_t>> integer_operand(const Context& context, size_t input) {
   const ir::Tensor& tensor = context.input(input);
   if (tensor.type != ir::DataType::Int32) {
-    return fail(ErrorCode::Unsupported, "{}: operand '{}' is {}, expected int32", context.label(), tensor.name,
-                ir::data_type_name(tensor.type));
+    return fail(ErrorCode::Unsupported, "{}: operand '{}' is {}, expected int32", context.label(),
+                tensor.name, ir::data_type_name(tensor.type));
   }
   const Values bytes = context.inputs[input];
   std::vector<int32_t> values(bytes.size() / sizeof(int32_t));

@@ -20,15 +20,17 @@ Status check_weights(const Context& context, size_t channels, int32_t dimension)
                 context.label(), weights.name, scales, quant.zero_point.size(), channels);
   }
   if (scales > 1 && (type != ir::DataType::Int8 || quant.quantized_dimension != dimension)) {
-    return fail(ErrorCode::Unsupported, "{}: per-axis weights '{}' must be int8 along dimension {}, not {} along {}",
-                context.label(), weights.name, dimension, ir::data_type_name(type), quant.quantized_dimension);
+    return fail(ErrorCode::Unsupported,
+                "{}: per-axis weights '{}' must be int8 along dimension {}, not {} along {}", context.label(),
+                weights.name, dimension, ir::data_type_name(type), quant.quantized_dimension);
   }
   const ir::StoredRange range = ir::type_range(type);
   for (size_t i = 0; i < scales; ++i) {
     if (!std::isfinite(quant.scale[i]) || quant.scale[i] < 0.0F || quant.zero_point[i] < range.low ||
         quant.zero_point[i] > range.high) {
-      return fail(ErrorCode::InvalidModel, "{}: weight scale {} and zero point {} of channel {} are impossible",
-                  context.label(), quant.scale[i], quant.zero_point[i], i);
+      return fail(ErrorCode::InvalidModel,
+                  "{}: weight scale {} and zero point {} of channel {} are impossible", context.label(),
+                  quant.scale[i], quant.zero_point[i], i);
     }
   }
   return {};
@@ -72,14 +74,17 @@ Status check_geometry(const Context& context, const Convolution& conv, const ir:
     channels_fit = weights[0] == 1 && weights[3] == out_c && in_c > 0 && out_c % in_c == 0;
   } else {
     const int64_t depth = weights[3];
-    channels_fit = depth > 0 && weights[0] == out_c && in_c > 0 && in_c % depth == 0 && out_c % (in_c / depth) == 0;
+    channels_fit =
+        depth > 0 && weights[0] == out_c && in_c > 0 && in_c % depth == 0 && out_c % (in_c / depth) == 0;
   }
   if (!channels_fit) {
     return fail(ErrorCode::InvalidModel, "{}: weights {} do not fit {} input and {} output channels",
                 context.label(), shape_text(weights), in_c, out_c);
   }
-  const ir::SpatialAxis rows = ir::spatial_axis(conv.input.h, weights[1], a.stride_h, a.dilation_h, a.padding);
-  const ir::SpatialAxis cols = ir::spatial_axis(conv.input.w, weights[2], a.stride_w, a.dilation_w, a.padding);
+  const ir::SpatialAxis rows =
+      ir::spatial_axis(conv.input.h, weights[1], a.stride_h, a.dilation_h, a.padding);
+  const ir::SpatialAxis cols =
+      ir::spatial_axis(conv.input.w, weights[2], a.stride_w, a.dilation_w, a.padding);
   if (conv.output.n != conv.input.n || conv.output.h != rows.out || conv.output.w != cols.out) {
     return fail(ErrorCode::InvalidModel, "{}: output shape {}, expected [{},{},{},{}]", context.label(),
                 shape_text(context.output().shape), conv.input.n, rows.out, cols.out, out_c);
@@ -104,7 +109,8 @@ Result<Convolution> prepare_convolution(const Context& context) {
   if (a->stride_h < 1 || a->stride_w < 1 || a->dilation_h < 1 || a->dilation_w < 1 || weights[1] < 1 ||
       weights[2] < 1) {
     return fail(ErrorCode::InvalidModel, "{}: kernel {}x{}, stride {}x{} and dilation {}x{} must be positive",
-                context.label(), weights[1], weights[2], a->stride_h, a->stride_w, a->dilation_h, a->dilation_w);
+                context.label(), weights[1], weights[2], a->stride_h, a->stride_w, a->dilation_h,
+                a->dilation_w);
   }
   Convolution conv;
   conv.input = ir::nhwc(context.input(0));
@@ -160,7 +166,8 @@ Result<FullyConnected> prepare_fully_connected(const Context& context) {
   if (input_elements % fc.depth != 0 ||
       static_cast<int64_t>(context.outputs[0].size()) != fc.batches * fc.units) {
     return fail(ErrorCode::InvalidModel, "{}: input {} and output {} do not fit weights {}", context.label(),
-                shape_text(context.input(0).shape), shape_text(context.output().shape), shape_text(weights.shape));
+                shape_text(context.input(0).shape), shape_text(context.output().shape),
+                shape_text(weights.shape));
   }
   const auto channels = static_cast<size_t>(fc.units);
   PERAXIS_TRY(check_weights(context, channels, 0));

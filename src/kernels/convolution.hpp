@@ -27,8 +27,8 @@ struct Requantize {
 struct Convolution {
   ir::Nhwc input, output;
   int64_t kernel_h = 1, kernel_w = 1;
-  int64_t depth = 1;               // input channels behind one output channel
-  int64_t outputs_per_group = 1;   // output channels that read the same input channels
+  int64_t depth = 1;              // input channels behind one output channel
+  int64_t outputs_per_group = 1;  // output channels that read the same input channels
   int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
   ir::DataType type = ir::DataType::Int8;  // of input, weights and output

@@ -20,12 +20,13 @@ Status check_indices(const ir::Graph& graph) {
   const auto count = static_cast<int64_t>(graph.tensors.size());
   const auto valid = [&](int32_t index) { return index >= 0 && index < count; };
   if (!std::ranges::all_of(graph.inputs, valid) || !std::ranges::all_of(graph.outputs, valid)) {
-    return fail(ErrorCode::InvalidModel, "an input or output of the graph is not one of its {} tensors", count);
+    return fail(ErrorCode::InvalidModel, "an input or output of the graph is not one of its {} tensors",
+                count);
   }
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
-    const bool inputs_valid = std::ranges::all_of(
-        op.inputs, [&](int32_t index) { return index == ir::kAbsent || valid(index); });
+    const bool inputs_valid =
+        std::ranges::all_of(op.inputs, [&](int32_t index) { return index == ir::kAbsent || valid(index); });
     if (!inputs_valid || !std::ranges::all_of(op.outputs, valid)) {
       return fail(ErrorCode::InvalidModel, "operator {} names a tensor that is not one of the graph's {}", i,
                   count);
@@ -91,8 +92,8 @@ Status run_one(const ir::Graph& graph, size_t op_index, Store& store, const Opti
   for (const int32_t tensor : op.outputs) {
     const auto slot = static_cast<size_t>(tensor);
     if (store.defined[slot]) {
-      return fail(ErrorCode::InvalidModel, "operator {} writes tensor {}, which already has a value", op_index,
-                  tensor);
+      return fail(ErrorCode::InvalidModel, "operator {} writes tensor {}, which already has a value",
+                  op_index, tensor);
     }
     const int64_t bytes = graph.tensor(tensor).bytes();
     if (bytes < 0) return fail(ErrorCode::InvalidModel, "tensor {} has a negative size", tensor);

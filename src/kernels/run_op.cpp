@@ -61,8 +61,9 @@ Status run_op(const ir::Graph& graph, size_t op_index, std::span<const Values> i
   }
   const ir::Op& op = graph.ops[op_index];
   if (inputs.size() != op.inputs.size() || outputs.size() != op.outputs.size()) {
-    return fail(ErrorCode::InvalidArgument, "operator {}: called with {} inputs and {} outputs, it has {} and {}",
-                op_index, inputs.size(), outputs.size(), op.inputs.size(), op.outputs.size());
+    return fail(ErrorCode::InvalidArgument,
+                "operator {}: called with {} inputs and {} outputs, it has {} and {}", op_index,
+                inputs.size(), outputs.size(), op.inputs.size(), op.outputs.size());
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (op.inputs[i] == ir::kAbsent) continue;

@@ -82,6 +82,10 @@ std::optional<size_t> commands_buffer(const exe::Executable& executable) {
 Result<std::vector<device::Buffer>> load_buffers(const exe::Executable& executable, device::Device& device) {
   std::vector<device::Buffer> buffers;
   for (const exe::Buffer& source : executable.buffers) {
+    if (source.size == 0) {  // the words of an executable without tasks
+      buffers.emplace_back();
+      continue;
+    }
     device::Buffer buffer = PERAXIS_TRY_NOTE(device.allocate(source.size, source.name),
                                              "while allocating buffer '{}' of {} bytes", source.name, source.size);
     if (static_cast<int64_t>(buffer.bytes.size()) < source.size ||

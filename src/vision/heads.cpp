@@ -208,6 +208,16 @@ Result<size_t> output_of_stride(std::span<const OutputTensor> outputs, const Inp
               stride, height, width, input.height, input.width, shapes);
 }
 
+// One row a cell: the head of an anchor-free detector (YOLOX, YOLOv8), whose boxes mean something else.
+bool one_row_a_cell(const OutputTensor& output, const ModelInfo& info, const InputGeometry& input) {
+  int64_t cells = 0;
+  for (int stride : info.strides)
+    if (stride > 0)
+      cells +=
+          ((int64_t{input.width} + stride - 1) / stride) * ((int64_t{input.height} + stride - 1) / stride);
+  return output.shape[1] == cells;
+}
+
 void decode_level(std::vector<Candidate>& candidates, const OutputTensor& output, std::span<float> logits,
                   int stride, const std::vector<Anchor>& anchors, double threshold) {
   const auto values = static_cast<size_t>(output.shape[3]) / anchors.size();
@@ -286,6 +296,12 @@ Result<std::vector<Detection>> decode_yolo_decoded(const OutputTensor& output, c
     return fail(ErrorCode::InvalidArgument,
                 "an output of shape {} is not a decoded YOLOv5 head with {} labels", shape_text(output),
                 info.labels.size());
+  if (info.head.empty() && one_row_a_cell(output, info, input))
+    return fail(
+        ErrorCode::Unsupported,
+        "an output of shape {} has one row a cell, as anchor-free detectors have, which are not decoded; "
+        "name head \"yolov5-decoded\" in the model info if its rows are boxes",
+        shape_text(output));
   const std::vector<float> values = PERAXIS_TRY(dequantize(output));
   const auto row_values = static_cast<size_t>(output.shape[2]);
   float largest = 0;

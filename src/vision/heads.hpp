@@ -80,7 +80,8 @@ struct InputGeometry {
 Result<std::vector<Detection>> decode_yolo_raw(std::span<const OutputTensor> outputs, const ModelInfo& info,
                                                const InputGeometry& input);
 
-// YoloDecoded: cx, cy, w, h as fractions of the input, or pixels when any of them is above 2.
+// YoloDecoded: cx, cy, w, h as fractions of the input, or pixels when any of them is above 2. Unless info
+// names the head, one row a cell (YOLOX's shape) is Unsupported: those rows are not boxes yet.
 Result<std::vector<Detection>> decode_yolo_decoded(const OutputTensor& output, const ModelInfo& info,
                                                    const InputGeometry& input);
 

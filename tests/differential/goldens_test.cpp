@@ -64,12 +64,13 @@ void expect_equal(Values got, const base::Array& expected, const std::string& wh
     ++wrong;
     first = i;
   }
-  EXPECT_EQ(wrong, 0U) << what << ": " << wrong << " of " << got.size() << " bytes differ, the first at " << first
-                       << ": " << int{got[first]} << ", expected " << int{expected.data[first]};
+  EXPECT_EQ(wrong, 0U) << what << ": " << wrong << " of " << got.size() << " bytes differ, the first at "
+                       << first << ": " << int{got[first]} << ", expected " << int{expected.data[first]};
 }
 
 // Runs set `set` of the goldens; false when there is no such set.
-bool run_set(const std::string& name, const ir::Graph& graph, const base::ArrayMap& goldens, int set, Path path) {
+bool run_set(const std::string& name, const ir::Graph& graph, const base::ArrayMap& goldens, int set,
+             Path path) {
   std::vector<Values> inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const auto found = goldens.find(fmt::format("i{}_{}", set, i));
@@ -91,7 +92,8 @@ bool run_set(const std::string& name, const ir::Graph& graph, const base::ArrayM
     expect_equal(values, found->second, fmt::format("{} tensor {}", name, tensor));
   };
   const auto start = std::chrono::steady_clock::now();
-  const auto outputs = kernels::run_graph(graph, inputs, Options{path, kernels::Reference::LitertRef, 1}, observer);
+  const auto outputs =
+      kernels::run_graph(graph, inputs, Options{path, kernels::Reference::LitertRef, 1}, observer);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   EXPECT_TRUE(outputs) << name << ": " << outputs.error().text();
   if (!outputs) return true;
@@ -146,8 +148,8 @@ TEST(SingleOperators, EqualLiteRt) {
   int compared = 0;
   for (const std::string& name : names) {
     const auto graph = import_model(name);
-    if (!graph) continue;                 // an operator we do not have
-    if (!ir::verify(*graph)) continue;    // int16 activations
+    if (!graph) continue;               // an operator we do not have
+    if (!ir::verify(*graph)) continue;  // int16 activations
     run_all_sets(name, *graph, Path::Fast);
     run_all_sets(name, *graph, Path::Reference);
     ++compared;

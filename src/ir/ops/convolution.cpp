@@ -17,8 +17,8 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_constant(weights));
   if (weights.tensor->type != input.tensor->type) {
-    return fail(ErrorCode::Unsupported, "{} input with {} {} is not supported", data_type_name(input.tensor->type),
-                data_type_name(weights.tensor->type), weights.text());
+    return fail(ErrorCode::Unsupported, "{} are {} for an {} input; only equal types are supported", weights.text(),
+                data_type_name(weights.tensor->type), data_type_name(input.tensor->type));
   }
   const QuantParams& quant = weights.tensor->quant;
   if (!quant.quantized()) return fail(ErrorCode::InvalidModel, "{} have no scale", weights.text());

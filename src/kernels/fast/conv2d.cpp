@@ -79,7 +79,9 @@ Accumulate best_accumulate() {
   return accumulate_plain;
 }
 
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 // One group's input channels, padded with zeros in space and to an even channel count.
 Padded widen_group(const Convolution& conv, int64_t n, int64_t group, int64_t rows, int64_t cols) {
@@ -91,8 +93,7 @@ Padded widen_group(const Convolution& conv, int64_t n, int64_t group, int64_t ro
     for (int64_t x = 0; x < last_col; ++x) {
       const uint8_t* from =
           conv.input_values + ((n * conv.input.h + y) * conv.input.w + x) * conv.input.c + group * conv.depth;
-      int16_t* to =
-          padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
+      int16_t* to = padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
       for (int64_t d = 0; d < conv.depth; ++d) {
         to[d] = static_cast<int16_t>(stored(from[d], conv.type) - conv.input_zero);
       }
@@ -111,10 +112,11 @@ std::vector<int16_t> pack_group(const Convolution& conv, int64_t group) {
     const int64_t channel = group * conv.outputs_per_group + output;
     for (int64_t tap = 0; tap < taps; ++tap) {
       const uint8_t* from = conv.weight_values + (channel * taps + tap) * conv.depth;
-      int16_t* to = packed.data() + ((output / kOutputs) * taps + tap) * pairs * kOutputs * 2 +
-                    output % kOutputs * 2;
+      int16_t* to =
+          packed.data() + ((output / kOutputs) * taps + tap) * pairs * kOutputs * 2 + output % kOutputs * 2;
       for (int64_t d = 0; d < conv.depth; ++d) {
-        to[(d / 2) * kOutputs * 2 + d % 2] = static_cast<int16_t>(stored(from[d], conv.type) - conv.weight_zero);
+        to[(d / 2) * kOutputs * 2 + d % 2] =
+            static_cast<int16_t>(stored(from[d], conv.type) - conv.weight_zero);
       }
     }
   }
@@ -139,8 +141,7 @@ void run_block(const Job& job, int64_t block, int64_t y, int64_t x, Accumulators
   const bool whole_rows = conv.dilation_w == 1;
   const int64_t run_pairs = whole_rows ? conv.kernel_w * pairs : pairs;
   const int64_t runs = whole_rows ? 1 : conv.kernel_w;
-  const int16_t* weights =
-      job.weights.data() + block * conv.kernel_h * conv.kernel_w * pairs * kOutputs * 2;
+  const int16_t* weights = job.weights.data() + block * conv.kernel_h * conv.kernel_w * pairs * kOutputs * 2;
   for (int64_t ky = 0; ky < conv.kernel_h; ++ky) {
     const int64_t row = y * conv.stride_h + ky * conv.dilation_h;
     for (int64_t run = 0; run < runs; ++run) {

@@ -9,7 +9,8 @@ namespace {
 constexpr int64_t kChannels = 64;  // channels of a block; its accumulators stay in the first cache
 
 // sums[c] += a[c] * b[c], modulo 2^32.
-[[gnu::always_inline]] inline void multiply_add(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
+[[gnu::always_inline]] inline void multiply_add(const int16_t* a, const int16_t* b, uint32_t* sums,
+                                                int64_t count) {
   for (int64_t c = 0; c < count; ++c) sums[c] += static_cast<uint32_t>(int32_t{a[c]} * int32_t{b[c]});
 }
 
@@ -18,7 +19,8 @@ void multiply_add_plain(const int16_t* a, const int16_t* b, uint32_t* sums, int6
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void multiply_add_avx2(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
+[[gnu::target("avx2")]] void multiply_add_avx2(const int16_t* a, const int16_t* b, uint32_t* sums,
+                                               int64_t count) {
   multiply_add(a, b, sums, count);
 }
 #endif
@@ -40,8 +42,7 @@ Padded widen(const Convolution& conv, int64_t n, int64_t rows, int64_t cols) {
   for (int64_t y = 0; y < last_row; ++y) {
     for (int64_t x = 0; x < last_col; ++x) {
       const uint8_t* from = conv.input_values + ((n * conv.input.h + y) * conv.input.w + x) * conv.input.c;
-      int16_t* to =
-          padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
+      int16_t* to = padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
       for (int64_t d = 0; d < conv.input.c; ++d) {
         const auto value = static_cast<int16_t>(stored(from[d], conv.type) - conv.input_zero);
         for (int64_t copy = 0; copy < conv.outputs_per_group; ++copy) *to++ = value;

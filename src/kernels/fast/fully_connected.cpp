@@ -12,7 +12,9 @@ namespace {
   return sum;
 }
 
-uint32_t dot_plain(const int16_t* a, const int16_t* b, int64_t count) { return dot(a, b, count); }
+uint32_t dot_plain(const int16_t* a, const int16_t* b, int64_t count) {
+  return dot(a, b, count);
+}
 
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] uint32_t dot_avx2(const int16_t* a, const int16_t* b, int64_t count) {

@@ -3,6 +3,8 @@
 
 namespace peraxis::kernels::reference {
 
-Status add(const Context& context) { return add_or_subtract(context, 1); }
+Status add(const Context& context) {
+  return add_or_subtract(context, 1);
+}
 
 }  // namespace peraxis::kernels::reference

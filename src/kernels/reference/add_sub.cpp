@@ -38,8 +38,7 @@ Status add_or_subtract(const Context& context, int sign) {
   walk(shapes.shape, shapes.first, shapes.second, [&](int64_t i, int64_t j) {
     const int32_t qa = (stored(values_a[i], type) - a.zero_point) * (1 << kFractionBits);
     const int32_t qb = (stored(values_b[j], type) - b.zero_point) * (1 << kFractionBits);
-    const int32_t sum =
-        num::multiply_two_roundings(qa, of_a) + sign * num::multiply_two_roundings(qb, of_b);
+    const int32_t sum = num::multiply_two_roundings(qa, of_a) + sign * num::multiply_two_roundings(qb, of_b);
     *out++ = clamp_to_byte(int64_t{num::multiply_two_roundings(sum, of_output)} + y.zero_point, range);
   });
   return {};

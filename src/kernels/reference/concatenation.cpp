@@ -10,9 +10,9 @@ namespace peraxis::kernels::reference {
 namespace {
 
 struct Layout {
-  size_t outer = 1;              // slices before the axis
-  size_t out_row = 0;            // bytes of one slice of the output
-  std::vector<size_t> rows;      // bytes of one slice of each input
+  size_t outer = 1;          // slices before the axis
+  size_t out_row = 0;        // bytes of one slice of the output
+  std::vector<size_t> rows;  // bytes of one slice of each input
 };
 
 Result<Layout> make_layout(const Context& context, size_t axis) {

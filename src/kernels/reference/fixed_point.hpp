@@ -9,9 +9,15 @@
 
 namespace peraxis::kernels::reference {
 
-inline int32_t wrapping_add(int32_t a, int32_t b) { return num::wrap_int32(int64_t{a} + b); }
-inline int32_t wrapping_subtract(int32_t a, int32_t b) { return num::wrap_int32(int64_t{a} - b); }
-inline int32_t high_mul(int32_t a, int32_t b) { return num::doubling_high_mul_saturating(a, b); }
+inline int32_t wrapping_add(int32_t a, int32_t b) {
+  return num::wrap_int32(int64_t{a} + b);
+}
+inline int32_t wrapping_subtract(int32_t a, int32_t b) {
+  return num::wrap_int32(int64_t{a} - b);
+}
+inline int32_t high_mul(int32_t a, int32_t b) {
+  return num::doubling_high_mul_saturating(a, b);
+}
 
 // v * 2^n; saturates to +-2^31 once |v| exceeds 2^(31-n) - 1.
 inline int32_t saturating_left_shift(int32_t v, int n) {
@@ -38,8 +44,7 @@ inline int32_t exp_of_negative(int32_t a) {
   const auto x4_quarter = static_cast<int32_t>(num::shift_ties_away(x4, 2));
   const int32_t cubic = high_mul(wrapping_add(x4_quarter, x3), kOneThird);
   const auto tail = static_cast<int32_t>(num::shift_ties_away(wrapping_add(cubic, x2), 1));
-  int32_t result =
-      wrapping_add(kExpOfMinusEighth, high_mul(kExpOfMinusEighth, wrapping_add(x, tail)));
+  int32_t result = wrapping_add(kExpOfMinusEighth, high_mul(kExpOfMinusEighth, wrapping_add(x, tail)));
   const int32_t quarters = wrapping_subtract(reduced, a);
   for (int bit = 0; bit < 7; ++bit) {
     if ((quarters & (kQuarter << bit)) != 0) result = high_mul(result, kFactors[bit]);
@@ -49,13 +54,12 @@ inline int32_t exp_of_negative(int32_t a) {
 
 // 1 / (1 + x) in Q0.31 for x in [0, 1) in Q0.31: three Newton steps in Q2.29.
 inline int32_t reciprocal_of_one_plus(int32_t x) {
-  constexpr int32_t kFortyEightSeventeenths = 1515870810;        // 48/17 in Q2.29
+  constexpr int32_t kFortyEightSeventeenths = 1515870810;       // 48/17 in Q2.29
   constexpr int32_t kMinusThirtyTwoSeventeenths = -1010580540;  // -32/17 in Q2.29
   constexpr int32_t kOne = 1 << 29;
   const int64_t sum = int64_t{x} + std::numeric_limits<int32_t>::max();
   const auto half_denominator = static_cast<int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
-  int32_t w =
-      wrapping_add(kFortyEightSeventeenths, high_mul(half_denominator, kMinusThirtyTwoSeventeenths));
+  int32_t w = wrapping_add(kFortyEightSeventeenths, high_mul(half_denominator, kMinusThirtyTwoSeventeenths));
   for (int step = 0; step < 3; ++step) {
     const int32_t error = wrapping_subtract(kOne, high_mul(half_denominator, w));
     w = wrapping_add(w, saturating_left_shift(high_mul(w, error), 2));

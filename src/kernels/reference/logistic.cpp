@@ -15,7 +15,8 @@ Status logistic(const Context& context) {
     return fail(ErrorCode::Unsupported, "{}: input and output types differ", context.label());
   }
   if (y.scale != 1.0F / 256.0F) {
-    return fail(ErrorCode::Unsupported, "{}: output scale {}, only 1/256 is supported", context.label(), y.scale);
+    return fail(ErrorCode::Unsupported, "{}: output scale {}, only 1/256 is supported", context.label(),
+                y.scale);
   }
   const ir::StoredRange range = ir::type_range(context.output().type);
   return apply_table(context, [&](int32_t q) {

@@ -64,9 +64,8 @@ Status mean(const Context& context) {
     return fail(ErrorCode::Unsupported, "{}: input and output types differ", context.label());
   }
   const Reduction reduction = PERAXIS_TRY(make_reduction(context, a->keep_dims));
-  const num::Multiplier multiplier =
-      fold_count(num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale)),
-                 reduction.count);
+  const num::Multiplier multiplier = fold_count(
+      num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale)), reduction.count);
   const std::vector<int32_t>& shape = context.input(0).shape;
   std::vector<int64_t> sums(context.outputs[0].size(), 0);
   const Offsets dense{0, dense_strides(shape)};

@@ -13,8 +13,8 @@ Status pad(const Context& context) {
   const Quant y = PERAXIS_TRY(activation_quant(context, out));
   const size_t rank = in.shape.size();
   const std::vector<int32_t> values = PERAXIS_TRY(integer_operand(context, 1));
-  const std::vector<ir::AxisPadding> paddings = PERAXIS_TRY_NOTE(
-      ir::pad_amounts(values, static_cast<int64_t>(rank)), "in {}", context.label());
+  const std::vector<ir::AxisPadding> paddings =
+      PERAXIS_TRY_NOTE(ir::pad_amounts(values, static_cast<int64_t>(rank)), "in {}", context.label());
   if (in.type != out.type || out.shape.size() != rank) {
     return fail(ErrorCode::InvalidModel, "{}: input {} {} and output {} {} do not fit", context.label(),
                 ir::data_type_name(in.type), shape_text(in.shape), ir::data_type_name(out.type),
@@ -24,7 +24,8 @@ Status pad(const Context& context) {
   const Offsets from{0, dense_strides(in.shape)};
   for (size_t d = 0; d < rank; ++d) {
     const ir::AxisPadding padding = paddings[d];
-    if (padding.before < 0 || padding.after < 0 || in.shape[d] + padding.before + padding.after != out.shape[d]) {
+    if (padding.before < 0 || padding.after < 0 ||
+        in.shape[d] + padding.before + padding.after != out.shape[d]) {
       return fail(ErrorCode::InvalidModel, "{}: dimension {} of size {} padded by {} and {} is not {}",
                   context.label(), d, in.shape[d], padding.before, padding.after, out.shape[d]);
     }

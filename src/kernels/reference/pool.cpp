@@ -12,8 +12,8 @@ Result<Pool> prepare_pool(const Context& context) {
                 context.label());
   }
   if (a->filter_h < 1 || a->filter_w < 1 || a->stride_h < 1 || a->stride_w < 1) {
-    return fail(ErrorCode::InvalidModel, "{}: filter {}x{} and stride {}x{} must be positive", context.label(),
-                a->filter_h, a->filter_w, a->stride_h, a->stride_w);
+    return fail(ErrorCode::InvalidModel, "{}: filter {}x{} and stride {}x{} must be positive",
+                context.label(), a->filter_h, a->filter_w, a->stride_h, a->stride_w);
   }
   // Only the limits of a fused activation look at the output's scale.
   if (a->activation != ir::Activation::None) PERAXIS_TRY(activation_quant(context, out));

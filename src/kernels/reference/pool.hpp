@@ -19,12 +19,14 @@ Result<Pool> prepare_pool(const Context& context);
 
 // Calls take(value) for each real pixel of one window; returns how many there are.
 template <class Take>
-int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t y, int64_t x, int64_t c, Take take) {
+int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t y, int64_t x, int64_t c,
+                     Take take) {
   const int64_t top = y * pool.stride_h - pool.pad_top;
   const int64_t left = x * pool.stride_w - pool.pad_left;
   int64_t pixels = 0;
   for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + pool.filter_h, pool.input.h); ++row) {
-    for (int64_t col = std::max<int64_t>(left, 0); col < std::min(left + pool.filter_w, pool.input.w); ++col) {
+    for (int64_t col = std::max<int64_t>(left, 0); col < std::min(left + pool.filter_w, pool.input.w);
+         ++col) {
       take(stored(input[((n * pool.input.h + row) * pool.input.w + col) * pool.input.c + c], pool.type));
       ++pixels;
     }

@@ -14,8 +14,9 @@ Status check_float_output(const Context& context) {
   const ir::Tensor& out = context.output();
   const size_t scales = out.quant.scale.size();
   if (!is_8bit(out.type) || scales == 0 || out.quant.zero_point.size() != scales) {
-    return fail(ErrorCode::Unsupported, "{}: output '{}' must be int8 or uint8 with a zero point for each scale",
-                context.label(), out.name);
+    return fail(ErrorCode::Unsupported,
+                "{}: output '{}' must be int8 or uint8 with a zero point for each scale", context.label(),
+                out.name);
   }
   const int32_t dimension = out.quant.quantized_dimension;
   const bool placed = dimension >= 0 && static_cast<size_t>(dimension) < out.shape.size();
@@ -64,7 +65,8 @@ Status quantize(const Context& context) {
       num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale));
   const ir::StoredRange range = ir::type_range(context.output().type);
   return apply_table(context, [&](int32_t q) {
-    return clamp_to_byte(int64_t{num::multiply_two_roundings(q - x.zero_point, multiplier)} + y.zero_point, range);
+    return clamp_to_byte(int64_t{num::multiply_two_roundings(q - x.zero_point, multiplier)} + y.zero_point,
+                         range);
   });
 }
 

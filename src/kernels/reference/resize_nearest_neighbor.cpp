@@ -33,8 +33,8 @@ Status resize_nearest_neighbor(const Context& context) {
   const bool maps = in.shape.size() == 4 && out.shape.size() == 4 && in.type == out.type && size.size() == 2;
   if (!maps || out.shape[0] != in.shape[0] || out.shape[3] != in.shape[3] || out.shape[1] != size[0] ||
       out.shape[2] != size[1] || in.shape[1] < 1 || in.shape[2] < 1) {
-    return fail(ErrorCode::InvalidModel, "{}: {} cannot be resized to {}", context.label(), shape_text(in.shape),
-                shape_text(out.shape));
+    return fail(ErrorCode::InvalidModel, "{}: {} cannot be resized to {}", context.label(),
+                shape_text(in.shape), shape_text(out.shape));
   }
   const ir::Nhwc from = ir::nhwc(in);
   const ir::Nhwc to = ir::nhwc(out);
@@ -47,7 +47,8 @@ Status resize_nearest_neighbor(const Context& context) {
     for (const int64_t row : rows) {
       for (const int64_t col : cols) {
         const int64_t pixel = (n * from.h + row) * from.w + col;
-        std::memcpy(destination, context.inputs[0].data() + pixel * pixel_bytes, static_cast<size_t>(pixel_bytes));
+        std::memcpy(destination, context.inputs[0].data() + pixel * pixel_bytes,
+                    static_cast<size_t>(pixel_bytes));
         destination += pixel_bytes;
       }
     }

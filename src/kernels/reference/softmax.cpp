@@ -24,8 +24,8 @@ Result<Scaling> make_scaling(const Context& context, float beta, float input_sca
                                    static_cast<double>(1 << (31 - kDifferenceIntegerBits)),
                                2147483647.0);
   if (!(real > 1.0)) {
-    return fail(ErrorCode::Unsupported, "{}: beta {} times input scale {} is not above 2^-26", context.label(),
-                beta, input_scale);
+    return fail(ErrorCode::Unsupported, "{}: beta {} times input scale {} is not above 2^-26",
+                context.label(), beta, input_scale);
   }
   const num::Multiplier multiplier = num::quantize_multiplier(real);
   const double radius = static_cast<double>((1 << kDifferenceIntegerBits) - 1) *
@@ -35,8 +35,7 @@ Result<Scaling> make_scaling(const Context& context, float beta, float input_sca
 }
 
 int32_t exponential(int32_t difference, const Scaling& scaling) {
-  const int32_t shifted =
-      num::wrap_int32(int64_t{difference} * (int64_t{1} << scaling.multiplier.exponent));
+  const int32_t shifted = num::wrap_int32(int64_t{difference} * (int64_t{1} << scaling.multiplier.exponent));
   return exp_of_negative(high_mul(shifted, scaling.multiplier.mantissa));
 }
 
@@ -83,19 +82,21 @@ Status softmax(const Context& context) {
   const Quant x = PERAXIS_TRY(activation_quant(context, input));
   const Quant y = PERAXIS_TRY(activation_quant(context, output));
   if (input.type != output.type || input.shape != output.shape || input.shape.empty()) {
-    return fail(ErrorCode::Unsupported, "{}: input and output must have one type and one shape of rank 1 or more",
-                context.label());
+    return fail(ErrorCode::Unsupported,
+                "{}: input and output must have one type and one shape of rank 1 or more", context.label());
   }
   if (output.type == ir::DataType::Int8 &&
       (y.zero_point != -128 || std::fabs(y.scale - 1.0F / 256.0F) > 0.001F / 256.0F)) {
-    return fail(ErrorCode::Unsupported, "{}: output scale {} and zero point {}, only 1/256 and -128 are supported",
-                context.label(), y.scale, y.zero_point);
+    return fail(ErrorCode::Unsupported,
+                "{}: output scale {} and zero point {}, only 1/256 and -128 are supported", context.label(),
+                y.scale, y.zero_point);
   }
   const Scaling scaling = PERAXIS_TRY(make_scaling(context, attributes_of_op->beta, x.scale));
   const int64_t depth = input.shape.back();
   const auto total = static_cast<int64_t>(context.inputs[0].size());
   for (int64_t at = 0; at < total; at += depth) {
-    PERAXIS_TRY(softmax_row(context, context.inputs[0].data() + at, context.outputs[0].data() + at, depth, scaling));
+    PERAXIS_TRY(
+        softmax_row(context, context.inputs[0].data() + at, context.outputs[0].data() + at, depth, scaling));
   }
   return {};
 }

@@ -3,6 +3,8 @@
 
 namespace peraxis::kernels::reference {
 
-Status sub(const Context& context) { return add_or_subtract(context, -1); }
+Status sub(const Context& context) {
+  return add_or_subtract(context, -1);
+}
 
 }  // namespace peraxis::kernels::reference

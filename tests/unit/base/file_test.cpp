@@ -47,7 +47,7 @@ TEST_F(File, keeps_permissions_and_links) {
   std::filesystem::create_symlink("real", folder_ / "link");
   ASSERT_TRUE(write_file(folder_ / "link", "two"));
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link"));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat((folder_ / "real").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0640U);
   EXPECT_EQ(read_file(folder_ / "real")->size(), 3U);

@@ -188,8 +188,10 @@ TEST(Npz, numpy_loads_what_we_write) {
       "  a, b = ours[key], theirs[key]\n"
       "  assert a.dtype == b.dtype and a.shape == b.shape and (a == b).all(), key\n";
   ASSERT_TRUE(write_file(folder + "/check.py", script));
-  EXPECT_EQ(std::system(fmt::format("{} {}/check.py {} {}", python, folder, path,
-                                    (kData / "stored.npz").string()).c_str()), 0);
+  EXPECT_EQ(
+      std::system(
+          fmt::format("{} {}/check.py {} {}", python, folder, path, (kData / "stored.npz").string()).c_str()),
+      0);
   std::filesystem::remove_all(folder);
 }
 

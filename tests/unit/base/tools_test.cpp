@@ -74,9 +74,8 @@ TEST(ThreadPool, the_cut_is_fixed) {
   ThreadPool pool(4);
   for (int round = 0; round < 100; ++round) {
     std::vector<std::atomic<int64_t>> length(10);
-    pool.parallel_ranges(0, 10, [&](int64_t first, int64_t last) {
-      length[static_cast<size_t>(first)] = last - first;
-    });
+    pool.parallel_ranges(
+        0, 10, [&](int64_t first, int64_t last) { length[static_cast<size_t>(first)] = last - first; });
     const std::vector<int64_t> expected = {3, 0, 0, 3, 0, 0, 2, 0, 2, 0};
     for (size_t i = 0; i < 10; ++i) EXPECT_EQ(length[i].load(), expected[i]);
   }
@@ -86,9 +85,8 @@ TEST(ThreadPool, nested_loops_and_several_callers) {
   std::atomic<int64_t> sum{0};
   const auto work = [&] {
     for (int round = 0; round < 50; ++round)
-      pool.parallel_for(0, 10, [&](int64_t i) {
-        pool.parallel_for(0, 10, [&](int64_t j) { sum += i * j; });
-      });
+      pool.parallel_for(0, 10,
+                        [&](int64_t i) { pool.parallel_for(0, 10, [&](int64_t j) { sum += i * j; }); });
   };
   std::thread other(work);
   work();

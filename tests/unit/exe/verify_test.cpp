@@ -22,7 +22,8 @@ Executable sound() {
   e.tasks = {{0, 4, 0, TaskKind::Direct, 0, 2, 3, 16, 0}, {4, 6, 0, TaskKind::Depthwise, 2, 2, 3, 16, 0}};
   e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128}};
   std::vector<HostChannel> channels(17);
-  e.host_steps = {{0, {{2, 0, 3, 5, 20, 4}}, channels}, {0, {{2, 0, 3, 5, 32, 1}, {1, 0, 3, 5, 0, 1}}, channels}};
+  e.host_steps = {{0, {{2, 0, 3, 5, 20, 4}}, channels},
+                  {0, {{2, 0, 3, 5, 32, 1}, {1, 0, 3, 5, 0, 1}}, channels}};
   e.host_steps[1].regions.pop_back();
   e.steps = {{StepKind::Cpu, 0},
              {StepKind::Upload, -1, 0},
@@ -62,8 +63,10 @@ TEST_P(Verify, refuses) {
   EXPECT_FALSE(write(e));  // and no file is ever made of it
 }
 
-#define BREACH(name_, message_, ...) \
-  Breach { #name_, [](Executable & e) { __VA_ARGS__; }, message_ }
+#define BREACH(name_, message_, ...)                     \
+  Breach {                                               \
+    #name_, [](Executable& e) { __VA_ARGS__; }, message_ \
+  }
 
 const Breach kBreaches[] = {
     BREACH(constant_tensor, "tensor index -1", e.constants[0].tensor = -1),
@@ -102,8 +105,8 @@ const Breach kBreaches[] = {
     BREACH(cube_offset, "leaves buffer", e.placements[0].cube.offset = 9521),
     BREACH(cube_offset_negative, "leaves buffer", e.placements[0].cube.offset = -16),
     BREACH(cube_offset_huge, "leaves buffer", e.placements[0].cube.offset = kHuge - 15),
-    BREACH(cube_product_wraps, "leaves buffer",
-           e.placements[0].cube.h = int64_t{1} << 32; e.placements[0].cube.w = int64_t{1} << 32),
+    BREACH(cube_product_wraps, "leaves buffer", e.placements[0].cube.h = int64_t{1} << 32;
+           e.placements[0].cube.w = int64_t{1} << 32),
     BREACH(cube_zero, "cube of 0x5", e.placements[0].cube.h = 0),
     BREACH(cube_negative, "cube of -3x-5", e.placements[0].cube.h = -3; e.placements[0].cube.w = -5),
     BREACH(cube_channels, "no multiple of 16", e.placements[0].cube.channels = 20),
@@ -117,8 +120,7 @@ const Breach kBreaches[] = {
     BREACH(placement_zero_point, "no int8", e.placements[0].zero_point = 128),
     BREACH(host_no_region, "no source cube", e.host_steps[0].regions.clear()),
     BREACH(host_region, "cube in buffer", e.host_steps[0].regions[0].buffer = -1),
-    BREACH(host_regions_differ, "region 1 is 2x5",
-           e.host_steps[1].regions.push_back({2, 0, 2, 5, 16, 1})),
+    BREACH(host_regions_differ, "region 1 is 2x5", e.host_steps[1].regions.push_back({2, 0, 2, 5, 16, 1})),
     BREACH(host_op, "operator index", e.host_steps[0].op = -1),
     BREACH(host_rounding, "unknown rounding", e.host_steps[0].rounding = Rounding{3}),
     BREACH(host_zero_point, "no int8", e.host_steps[0].zero_point = -129),

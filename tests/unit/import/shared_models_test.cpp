@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "import/import.hpp"
+#include "same_graph.hpp"
 
 namespace peraxis {
 namespace {
@@ -50,6 +51,22 @@ TEST_P(Networks, ImportAndVerify) {
   }
 }
 
+TEST_P(Networks, TextFormGivesTheSameGraph) {
+  const std::vector<fs::path> models = models_in(GetParam());
+  if (models.empty()) GTEST_SKIP() << "no models under " << shared_models() << "; set PERAXIS_SHARED";
+  for (const fs::path& path : models) {
+    const auto graph = import_file(path);
+    ASSERT_TRUE(graph) << path << ": " << graph.error().text();
+    const auto again = ir::parse(ir::print(*graph, true));
+    ASSERT_TRUE(again) << path << ": " << again.error().text();
+    EXPECT_TRUE(ir::test::same_graph(*again, *graph)) << path;
+    const auto without_data = ir::parse(ir::print(*graph));
+    ASSERT_TRUE(without_data) << path << ": " << without_data.error().text();
+    EXPECT_EQ(without_data->tensors.size(), graph->tensors.size()) << path;
+    EXPECT_EQ(without_data->ops.size(), graph->ops.size()) << path;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shared, Networks, testing::Values("demo", "real", "synth"));
 
 TEST(SingleOperators, ImportOrAreRefusedByName) {
@@ -61,7 +78,9 @@ TEST(SingleOperators, ImportOrAreRefusedByName) {
     const std::string name = path.stem();
     if (!graph) {
       EXPECT_EQ(graph.error().code, ErrorCode::Unsupported) << name;
-      EXPECT_THAT(graph.error().message, testing::MatchesRegex("operator [0-9]+ is [A-Z0-9_]+ \\(code [0-9]+\\), which is not supported")) << name;
+      EXPECT_THAT(graph.error().message, testing::MatchesRegex("operator [0-9]+ is [A-Z0-9_]+ \\(code [0-9]+\\), "
+                                                               "which is not supported"))
+          << name;
       continue;
     }
     ++imported;

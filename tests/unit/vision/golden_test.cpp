@@ -1,6 +1,7 @@
 // The demo network's recorded tensors (LiteRT reference kernels) against the recorded boxes. The tensors are
 // not part of the repository: PERAXIS_SHARED, or ../shared beside it, holds them.
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -48,6 +49,28 @@ double iou(const Detection& a, const Expected& b) {
   const double shared = std::max(0.0, std::min(x2, b.x2) - std::max(x1, b.x1)) *
                         std::max(0.0, std::min(y2, b.y2) - std::max(y1, b.y1));
   return shared / ((x2 - x1) * (y2 - y1) + (b.x2 - b.x1) * (b.y2 - b.y1) - shared);
+}
+
+// The shipped pictures; the check sums are of the pixels as Pillow decodes them.
+TEST(DemoFiles, PicturesAndModelInfo) {
+  const fs::path folder = fs::path(PERAXIS_SOURCE_DIR) / "examples" / "demo";
+  const uint32_t sums[12] = {0x3ddc72d4, 0xf444b04c, 0xc5018940, 0x2e477319, 0x3f9057f1, 0x710abed7,
+                             0x49463ed3, 0xf5aab5f6, 0x48d0de76, 0x4c65a8f6, 0x876775e0, 0xeb8b9884};
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = fmt::format("test_{:02}.png", i);
+    auto bytes = base::read_file(folder / name);
+    ASSERT_TRUE(bytes) << bytes.error().text();
+    auto image = decode_image(*bytes, name);
+    ASSERT_TRUE(image) << image.error().text();
+    EXPECT_EQ(image->width, 160);
+    EXPECT_EQ(image->height, 160);
+    EXPECT_EQ(crc32(0, image->rgb.data(), static_cast<uInt>(image->rgb.size())), sums[i]) << name;
+  }
+  auto info = parse_model_info(text_of(folder / "shapes_yolo_raw_int8.json"), "shapes_yolo_raw_int8.json");
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_EQ(info->labels.size(), 4u);
+  EXPECT_EQ(info->strides, (std::vector{8, 16}));
+  EXPECT_EQ(info->anchors[1][2], (Anchor{90, 90}));
 }
 
 class DemoGolden : public testing::Test {

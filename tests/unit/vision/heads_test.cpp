@@ -194,6 +194,18 @@ TEST(YoloDecoded, NotFiniteRowsAreNoBoxes) {
   EXPECT_TRUE(found->empty());
 }
 
+TEST(YoloDecoded, OneRowACellNeedsTheHeadsName) {
+  // YOLOX on 320 x 320: 40 * 40 + 20 * 20 + 10 * 10 rows.
+  Tensor<float> head = float_tensor({1, 2100, 85});
+  ModelInfo info;
+  auto found = decode_detections(std::vector{head.view()}, info, {320, 320, {}});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, ErrorCode::Unsupported);
+  EXPECT_THAT(found.error().message, HasSubstr("[1, 2100, 85]"));
+  info.head = "yolov5-decoded";
+  EXPECT_TRUE(decode_detections(std::vector{head.view()}, info, {320, 320, {}}));
+}
+
 TEST(Nms, ThresholdIsStrictAndWithinAClass) {
   // 10 x 10 boxes at x = 20 and 20 + d overlap with IoU (10 - d) / (10 + d): d = 3.75 gives 6.25 / 13.75 =
   // 0.4545, d = 4 gives 6 / 14 = 0.4286.

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Writes the seeds of fuzz/corpus/<target>/: small, valid inputs for the fuzzers to start from.
+
+Run it from the top of the repository after a format changed; needs flatc (flatbuffers-compiler).
+"""
+import json
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CORPUS = ROOT / "fuzz" / "corpus"
+MASK = 2**64 - 1
+P1, P2, P3, P4, P5 = (11400714785074694791, 14029467366897019727, 1609587929392839161, 9650029242287828579,
+                      2870177450012600261)
+
+
+def rotate(x, n):
+    return (x << n | x >> (64 - n)) & MASK
+
+
+def lane(accumulator, word):
+    return rotate((accumulator + word * P2) & MASK, 31) * P1 & MASK
+
+
+def xxh64(data):
+    """XXH64 with seed 0, as the xxHash specification writes it down."""
+    at, h = 0, P5
+    if len(data) >= 32:
+        lanes = [(P1 + P2) & MASK, P2, 0, -P1 & MASK]
+        while len(data) - at >= 32:
+            lanes = [lane(v, w) for v, w in zip(lanes, struct.unpack_from("<4Q", data, at))]
+            at += 32
+        h = sum(rotate(v, n) for v, n in zip(lanes, (1, 7, 12, 18))) & MASK
+        for v in lanes:
+            h = ((h ^ lane(0, v)) * P1 + P4) & MASK
+    h = (h + len(data)) & MASK
+    while len(data) - at >= 8:
+        h = (rotate(h ^ lane(0, struct.unpack_from("<Q", data, at)[0]), 27) * P1 + P4) & MASK
+        at += 8
+    if len(data) - at >= 4:
+        h = (rotate(h ^ struct.unpack_from("<I", data, at)[0] * P1 & MASK, 23) * P2 + P3) & MASK
+        at += 4
+    for byte in data[at:]:
+        h = rotate(h ^ byte * P5 & MASK, 11) * P1 & MASK
+    h = (h ^ h >> 33) * P2 & MASK
+    h = (h ^ h >> 29) * P3 & MASK
+    return h ^ h >> 32
+
+
+def part(data):
+    return {"data": list(data), "checksum": xxh64(data)}
+
+
+def cube(buffer, offset, h, w, channels, element_bytes):
+    return {"buffer": buffer, "offset": offset, "h": h, "w": w, "channels": channels,
+            "element_bytes": element_bytes}
+
+
+def executables():
+    """Contents of executables, as JSON for flatc."""
+    texts = dict(target="rk3588", compiler="peraxis", model="m", accuracy="fast", reference="litert-ref",
+                 strategy="auto", graph="graph")
+    lists = ("constants", "buffers", "relocations", "tasks", "placements", "host_steps", "steps", "layers")
+    empty = {**texts, **{name: [] for name in lists}}
+    empty["buffers"] = [{"name": "commands", "kind": "Commands", "size": 0, **part(b"")}]
+    yield "empty", empty
+
+    full = {**empty, "model_hash": 5}
+    full["constants"] = [{"tensor": 3, **part(b"abc")}]
+    full["buffers"] = [
+        {"name": "commands", "kind": "Commands", "size": 64, **part(bytes(range(64)))},
+        {"name": "weights", "kind": "Constants", "size": 48, **part(bytes(48))},
+        {"name": "maps", "kind": "Activations", "size": 4096, "checksum": xxh64(b"")},
+    ]
+    full["relocations"] = [{"word": 1, "buffer": 1, "addend": 16}, {"word": 2, "buffer": 2, "addend": 0}]
+    full["tasks"] = [dict(first_word=4 * i, words=4, op=0, first_row=i, rows=1, real_input_channels=3,
+                          real_output_channels=2, set=0, kind="Direct") for i in range(2)]
+    full["placements"] = [dict(cube=cube(2, 0, 2, 3, 16, 1), c=2, tensor=1, zero_point=-3, is_uint8=True)]
+    channels = [dict(addend=7, multiplier=0.5, region=0, slot=c, sum_slot=-1, sum_factor=0,
+                     mantissa=1 << 30, exponent=-3) for c in range(2)]
+    full["host_steps"] = [
+        dict(op=0, regions=[cube(2, 512, 2, 3, 8, 4)], channels=channels, rounding="Two", zero_point=0, low=-128, high=127),
+        dict(op=0, regions=[cube(2, 1024, 2, 3, 16, 1)], channels=channels, rounding="Two", zero_point=0, low=-128, high=127)]
+    blank = dict(op=-1, placement=-1, first_task=0, task_count=0, host_step=-1)
+    full["steps"] = [{**blank, "kind": "Cpu", "op": 0}, {**blank, "kind": "Upload", "placement": 0},
+                     {**blank, "kind": "Job", "task_count": 2},
+                     {**blank, "kind": "Requantize", "placement": 0, "host_step": 0},
+                     {**blank, "kind": "Gather", "placement": 0, "host_step": 1},
+                     {**blank, "kind": "Correct", "placement": 0, "host_step": 1},
+                     {**blank, "kind": "Download", "placement": 0}]
+    full["layers"] = [dict(op=0, device="npu", strategy="max-scale", reason="", tasks=2, macs=9)]
+    yield "full", full
+
+
+def make_executable_seeds(folder):
+    with tempfile.TemporaryDirectory() as work:
+        for name, content in executables():
+            source = pathlib.Path(work) / f"{name}.json"
+            source.write_text(json.dumps(content))
+            # --force-defaults: structs and tables as our writer lays them out
+            subprocess.run(["flatc", "--binary", "--force-defaults", "--root-type", "peraxis.exe.file.Content",
+                            "-o", work, str(ROOT / "schemas" / "executable.fbs"), str(source)], check=True)
+            made = next(p for p in pathlib.Path(work).glob(f"{name}.*") if p.suffix != ".json")
+            shutil.copy(made, folder / f"{name}_content")
+            made.unlink()
+
+
+def make_npy_seeds(folder):
+    for source in sorted((ROOT / "tests" / "data" / "npy").glob("*.np?")):
+        shutil.copy(source, folder / source.name)
+
+
+def main():
+    assert xxh64(b"") == 0xEF46DB3751D8E999
+    for target, make in (("executable_read", make_executable_seeds), ("npy_parse", make_npy_seeds)):
+        folder = CORPUS / target
+        folder.mkdir(parents=True, exist_ok=True)
+        make(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Checks the rules of the tree that no compiler checks: who may include whom, file lengths, paths of one
+machine, lists that must agree with files. Prints one line a breach; exit code 1 when there is one.
+
+Usage: check_layers.py [top of the tree]
+"""
+import pathlib
+import re
+import sys
+
+# A folder of src/ may include from itself and from these. docs/architecture.md tells why.
+LAYERS = {
+    "base": "",
+    "num": "base",
+    "ir": "base num",
+    "import": "base num ir",
+    "passes": "base num ir",
+    "kernels": "base num ir",
+    "target": "base num",
+    "requant": "base num ir target",
+    "lower": "base num ir target requant",
+    "plan": "base num ir target requant lower",
+    "emit": "base num target",
+    "exe": "base",
+    "compiler": "base num ir target requant lower plan emit exe",
+    "machine": "base num exe",
+    "device": "base exe machine",
+    "runtime": "base num ir kernels exe device",
+    "vision": "base",
+    "cli": "*",
+}
+# Single headers a folder may use beyond that. The machine model shares the register table with the compiler
+# and nothing else: what both share cannot reveal a mistake of one.
+EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}}
+# Made by flatc into the build tree, and by whom they may be used.
+GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}}
+
+MAX_LINES = 600
+CODE_FOLDERS = ("src", "include", "tests", "tools", "scripts", "python", "fuzz", "bench", "examples")
+CODE_SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".py", ".sh"}
+TEXT_SUFFIXES = CODE_SUFFIXES | {".def", ".cmake", ".txt", ".md", ".json", ".fbs", ".toml", ".yaml", ".yml", ".ir", ""}
+SKIPPED_FOLDERS = {".git", ".venv", "build", "__pycache__", "corpus"}
+INCLUDE = re.compile(r'^[ \t]*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# The slash must start a path: "a/home/b" and "https://host/work/" are none of ours.
+MACHINE_PATH = re.compile(r"(?<![\w./~$}*-])/(?:home|root|work|Users|mnt|tmp/(?:build|venv))(?:/[\w.-]+)+")
+
+
+def files(top, folders):
+    for folder in folders:
+        for path in sorted((top / folder).rglob("*")):
+            if path.is_file() and not SKIPPED_FOLDERS & set(path.relative_to(top).parts):
+                yield path
+
+
+def read(path):
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def check_includes(top):
+    for folder in sorted(p.name for p in (top / "src").iterdir() if p.is_dir()):
+        if folder not in LAYERS:
+            yield f"src/{folder}: unknown layer; add it to LAYERS in scripts/check_layers.py"
+    for path in files(top, ["src"]):
+        relative = path.relative_to(top / "src")
+        if path.suffix not in {".cpp", ".hpp", ".h", ".def"} or len(relative.parts) < 2:
+            continue
+        folder = relative.parts[0]
+        if folder not in LAYERS:
+            continue
+        allowed = set(LAYERS[folder].split()) | {folder}
+        text = read(path)
+        for match in INCLUDE.finditer(text):
+            target = match.group(1)
+            where = f"{path.relative_to(top)}:{line_of(text, match.start())}"
+            if target in GENERATED:
+                if folder not in GENERATED[target]:
+                    yield f"{where}: {target} is for {', '.join(GENERATED[target])} only"
+                continue
+            if target in EXTRA_HEADERS.get(folder, ()) or target.startswith("peraxis/"):
+                continue
+            if ".." in target.split("/"):
+                yield f"{where}: \"{target}\" goes through '..'"
+            elif not (top / "src" / target).is_file():
+                yield f"{where}: \"{target}\" is no file below src (paths start at src)"
+            elif "*" not in allowed and target.split("/")[0] not in allowed:
+                yield f"{where}: {folder} may not include {target.split('/')[0]} (\"{target}\")"
+
+
+def check_lengths(top):
+    for path in files(top, CODE_FOLDERS):
+        if path.suffix in CODE_SUFFIXES:
+            lines = read(path).count("\n")
+            if lines > MAX_LINES:
+                yield f"{path.relative_to(top)}: {lines} lines, the limit is {MAX_LINES}"
+
+
+def check_paths(top):
+    for path in files(top, ["."]):
+        if path.suffix not in TEXT_SUFFIXES or path.stat().st_size > 2**20:
+            continue
+        text = read(path)
+        for match in MACHINE_PATH.finditer(text):
+            yield f"{path.relative_to(top)}:{line_of(text, match.start())}: path of one machine: {match.group(0)}"
+
+
+def entries(path, macro):
+    """First two arguments of each line `macro(a, b, ...)` of a list."""
+    if not path.is_file():
+        return []
+    found = re.findall(rf"^{macro}\((\w+)(?:,\s*\"?([\w-]+))?", read(path), re.MULTILINE)
+    return [(a, b) for a, b in found]
+
+
+def check_lists(top):
+    src = top / "src"
+    for path in sorted(src.rglob("*.def")):
+        seen = {}
+        text = read(path)
+        for match in re.finditer(r"^(PERAXIS_(?:OP|COMMAND|STRATEGY|PASS|TARGET|DEVICE))\((\w+)", text, re.MULTILINE):
+            if match.groups() in seen:
+                yield (f"{path.relative_to(top)}:{line_of(text, match.start())}: {match.group(2)} is listed twice")
+            seen[match.groups()] = True
+
+    commands = {a for a, _ in entries(src / "cli/commands.def", "PERAXIS_COMMAND")}
+    command_files = {p.stem for p in (src / "cli/commands").glob("*.cpp")}
+    yield from disagree("src/cli/commands.def", commands, "src/cli/commands/", command_files)
+
+    ops = {a for a, _ in entries(src / "ir/ops.def", "PERAXIS_OP")}
+    kernels = entries(src / "kernels/kernels.def", "PERAXIS_KERNEL")
+    if kernels:
+        yield from disagree("src/ir/ops.def", ops, "src/kernels/kernels.def", {a for a, _ in kernels})
+    for kind, name in kernels:
+        if not (src / "kernels/reference" / f"{name}.cpp").is_file():
+            yield f"src/kernels/kernels.def: {kind} has no src/kernels/reference/{name}.cpp"
+
+    registers = src / "target/rk3588/registers.def"
+    if registers.is_file():
+        included = {pathlib.PurePath(i).stem for i in INCLUDE.findall(read(registers))}
+        blocks = {p.stem for p in (registers.parent / "registers").glob("*.def")}
+        yield from disagree("src/target/rk3588/registers.def", included, "src/target/rk3588/registers/", blocks)
+
+
+def disagree(first, first_names, second, second_names):
+    for name in sorted(first_names - second_names):
+        yield f"{first}: {name} is missing in {second}"
+    for name in sorted(second_names - first_names):
+        yield f"{second}: {name} is missing in {first}"
+
+
+def check(top):
+    breaches = []
+    for rule in (check_includes, check_lengths, check_paths, check_lists):
+        breaches += rule(top)
+    return breaches
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parent.parent
+    top = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    if not (top / "src").is_dir():
+        print(f"{top}: no src folder", file=sys.stderr)
+        return 2
+    breaches = check(top)
+    for breach in breaches:
+        print(breach)
+    print(f"{len(breaches)} breaches" if breaches else "layers, lengths, paths and lists: no breach")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+"""scripts/check_layers.py: the repository passes, and each kind of breach is caught."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "check_layers.py"
+
+
+class CheckLayers(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.top = pathlib.Path(self.folder.name)
+        self.put("src/base/result.hpp", "// nothing\n")
+        self.put("src/num/rounding.hpp", '#include "base/result.hpp"\n')
+        self.put("src/ir/graph.hpp", '#include "num/rounding.hpp"\n')
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\n')
+        self.put("src/kernels/kernels.def", "PERAXIS_KERNEL(Add, add)\n")
+        self.put("src/kernels/reference/add.cpp", '#include "ir/graph.hpp"\n#include <vector>\n')
+        self.put("src/target/rk3588/registers.hpp", '#include "target/rk3588/registers.def"\n')
+        self.put("src/target/rk3588/registers.def", '#include "target/rk3588/registers/pc.def"\n')
+        self.put("src/target/rk3588/registers/pc.def", "")
+        self.put("src/target/rk3588/limits.hpp", "")
+        self.put("src/machine/machine.cpp", '#include "target/rk3588/registers.hpp"\n#include "num/rounding.hpp"\n')
+        self.put("src/runtime/session.hpp", '#include "ir/graph.hpp"\n')
+        self.put("src/cli/main.cpp", '#include "machine/machine.cpp"\n')
+        self.put("src/cli/commands.def", 'PERAXIS_COMMAND(run, "run")\n')
+        self.put("src/cli/commands/run.cpp", "")
+
+    def put(self, path, text):
+        path = self.top / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, str(SCRIPT), *map(str, arguments)], capture_output=True, text=True)
+
+    def expect_breach(self, *parts):
+        result = self.run_script(self.top)
+        self.assertEqual(result.returncode, 1, result.stdout)
+        self.assertIn("1 breaches", result.stdout)
+        for part in parts:
+            self.assertIn(part, result.stdout)
+
+    def test_repository_passes(self):
+        result = self.run_script(ROOT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_sound_tree_passes(self):
+        result = self.run_script(self.top)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_include_of_a_higher_layer(self):
+        self.put("src/num/more.hpp", '#include "base/result.hpp"\n\n#include "ir/graph.hpp"\n')
+        self.expect_breach("src/num/more.hpp:3", "num may not include ir")
+
+    def test_machine_sees_the_register_table_only(self):
+        self.put("src/machine/more.cpp", '#include "target/rk3588/limits.hpp"\n')
+        self.expect_breach("src/machine/more.cpp:1", "machine may not include target")
+
+    def test_machine_does_not_see_the_graph(self):
+        self.put("src/machine/more.cpp", '# include "ir/graph.hpp"\n')
+        self.expect_breach("machine may not include ir")
+
+    def test_runtime_does_not_see_the_machine(self):
+        self.put("src/runtime/more.cpp", '#include "machine/machine.cpp"\n')
+        self.expect_breach("runtime may not include machine")
+
+    def test_path_that_does_not_start_at_src(self):
+        self.put("src/num/more.hpp", '#include "rounding.hpp"\n')
+        self.expect_breach("src/num/more.hpp:1", "is no file below src")
+
+    def test_detour_over_an_allowed_folder(self):
+        self.put("src/num/more.hpp", '#include "base/../ir/graph.hpp"\n')
+        self.expect_breach("src/num/more.hpp:1", "..")
+
+    def test_generated_header_of_another_layer(self):
+        self.put("src/runtime/more.cpp", '#include "executable_generated.h"\n')
+        self.expect_breach("executable_generated.h is for exe only")
+
+    def test_unknown_layer(self):
+        self.put("src/helpers/x.hpp", "")
+        self.expect_breach("src/helpers: unknown layer")
+
+    def test_long_file(self):
+        self.put("tests/unit/long_test.cpp", "\n" * 600)
+        self.assertEqual(self.run_script(self.top).returncode, 0)
+        self.put("tests/unit/long_test.cpp", "\n" * 601)
+        self.expect_breach("tests/unit/long_test.cpp: 601 lines")
+
+    def test_path_of_one_machine(self):
+        self.put("tools/x.py", "# see https://host/home/page and a/root/b\nopen('" + "/home" + "/me/model.tflite')\n")
+        self.expect_breach("tools/x.py:2", "/home" + "/me/model.tflite")
+
+    def test_command_without_a_file(self):
+        self.put("src/cli/commands.def", 'PERAXIS_COMMAND(run, "run")\nPERAXIS_COMMAND(bench, "time")\n')
+        self.expect_breach("bench is missing in src/cli/commands/")
+
+    def test_command_file_that_is_not_listed(self):
+        self.put("src/cli/commands/bench.cpp", "")
+        self.expect_breach("bench is missing in src/cli/commands.def")
+
+    def test_operator_without_a_kernel(self):
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\nPERAXIS_OP(Mul, "mul", 18, None)\n')
+        self.expect_breach("Mul is missing in src/kernels/kernels.def")
+
+    def test_kernel_without_a_file(self):
+        (self.top / "src/kernels/reference/add.cpp").unlink()
+        self.expect_breach("Add has no src/kernels/reference/add.cpp")
+
+    def test_entry_listed_twice(self):
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\n' * 2)
+        self.expect_breach("src/ir/ops.def:2", "Add is listed twice")
+
+    def test_register_block_that_is_not_included(self):
+        self.put("src/target/rk3588/registers/cna.def", "")
+        self.expect_breach("cna is missing")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,177 @@
+#include "emit/convolution.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "target/rk3588/registers.hpp"
+
+namespace peraxis::emit {
+namespace {
+
+using namespace rk3588;
+
+// The worked convolution of the hardware document (npu/hardware.md 16.1): 3x3, 32x32, 32 -> 64 channels.
+ConvTask worked_example() {
+  ConvTask t;
+  t.in_width = t.in_height = t.in_full_height = 32;
+  t.in_channels = t.in_channels_real = 32;
+  t.input = {0, 0x100};
+  t.pad_left = t.pad_top = 1;
+  t.pad_value = -3;
+  t.kernel_width = t.kernel_height = 3;
+  t.kernels = 64;
+  t.weight_bytes_per_kernel = 288;
+  t.weight_bytes = 18432;
+  t.weights = {1, 0};
+  t.out_width = t.out_height = t.out_full_height = 32;
+  t.out_channels = t.out_channels_real = 64;
+  t.output = {2, 0};
+  t.operands = {1, 0x4800};
+  t.data_banks = 10;
+  t.weight_banks = 2;
+  t.dpu.out_scale = 20000;
+  t.dpu.out_shift = 22;
+  t.dpu.out_offset = -5;
+  t.dpu.ties_away = false;
+  return t;
+}
+
+std::map<uint16_t, uint32_t> registers_of(const Program& program) {
+  std::map<uint16_t, uint32_t> values;
+  for (const uint64_t word : program.words) values[static_cast<uint16_t>(word)] = static_cast<uint32_t>(word >> 16);
+  return values;
+}
+
+TEST(Convolution, ReproducesTheWorkedExample) {
+  const Result<Program> program = convolution(worked_example());
+  ASSERT_TRUE(program) << program.error().text();
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x100C], 0U);
+  EXPECT_EQ(r[0x1014], 0x9U);
+  EXPECT_EQ(r[0x1020], 0x00200020U);
+  EXPECT_EQ(r[0x1024], 0x001F0020U);
+  EXPECT_EQ(r[0x1028], 32U);
+  EXPECT_EQ(r[0x102C], 1024U);
+  EXPECT_EQ(r[0x1030], 18432U);
+  EXPECT_EQ(r[0x1034], 288U);
+  EXPECT_EQ(r[0x1038], 0x03030040U);
+  EXPECT_EQ(r[0x1040], 0x2AU);
+  EXPECT_EQ(r[0x1044], 16U);
+  EXPECT_EQ(r[0x104C], 0xBU);
+  for (uint16_t offset = 0x1050; offset <= 0x105C; offset = static_cast<uint16_t>(offset + 4)) EXPECT_EQ(r[offset], 0x00010000U);
+  EXPECT_EQ(r[0x1068], 0x11U);
+  EXPECT_EQ(r[0x1078], 0x000F000FU);
+  EXPECT_EQ(r[0x107C], 128U);
+  EXPECT_EQ(r[0x1080], 896U);
+  EXPECT_EQ(r[0x1084], 0x00200020U);
+  EXPECT_EQ(r[0x1088], 32U);
+  EXPECT_EQ(r[0x1184], 0xFDFDFDFDU);
+  EXPECT_EQ(r[0x3010], 1U);
+  EXPECT_EQ(r[0x3014], 0x001F001FU);
+  EXPECT_EQ(r[0x3018], 63U);
+  EXPECT_EQ(r[0x400C], 0x1E4U);
+  EXPECT_EQ(r[0x4024], 1024U << 4);
+  EXPECT_EQ(r[0x4030], 31U);
+  EXPECT_EQ(r[0x4034], 31U);
+  EXPECT_EQ(r[0x403C], 63U << 16 | 63U);
+  EXPECT_EQ(r[0x4040], 0x20150U);
+  EXPECT_EQ(r[0x4050], 0x124U);
+  EXPECT_EQ(r[0x4058], 63U);
+  EXPECT_EQ(r[0x405C], 31U << 16 | 31U);
+  EXPECT_EQ(r[0x4060], 0x53U);
+  EXPECT_EQ(r[0x4070], 0x383U);
+  EXPECT_EQ(r[0x4080], 0xFFFFFFFBU);
+  EXPECT_EQ(r[0x4084], 20000U);
+  EXPECT_EQ(r[0x4088], 22U);
+  EXPECT_EQ(r[0x40C0], 2048U << 4);
+  EXPECT_EQ(r[0x500C], 31U);
+  EXPECT_EQ(r[0x5014], 63U);
+  EXPECT_EQ(r[0x501C], 0x02U);
+  EXPECT_EQ(r[0x5034], 1U);
+  EXPECT_EQ(r[0x5044], 0x7810U);
+  EXPECT_EQ(r[0x5068], 0x01010101U);
+}
+
+TEST(Convolution, PerChannelMultiplyIsTheVendorsWay) {
+  ConvTask t = worked_example();
+  t.dpu.multiply = true;
+  t.dpu.bs_shift = 14;
+  t.dpu.relu = true;
+  const Result<Program> program = convolution(t);
+  ASSERT_TRUE(program);
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x4010], 0xE0U);
+  EXPECT_EQ(r[0x4040], 0x20140U);
+  EXPECT_EQ(r[0x4048], 0x0E01U);
+  EXPECT_EQ(r[0x4050], 0x125U);
+  EXPECT_EQ(r[0x501C], 0x0EU);
+  EXPECT_EQ(r[0x4060], 0x12U);
+}
+
+TEST(Convolution, Int32OutputAndDepthwise) {
+  ConvTask t = worked_example();
+  t.dpu.int32_output = true;
+  auto r = registers_of(*convolution(t));
+  EXPECT_EQ(r[0x4010], 0x80000000U);
+  EXPECT_EQ(r[0x3010], 0U);
+  EXPECT_EQ(r[0x4040], 0x53U);
+  EXPECT_EQ(r[0x4050], 0x7FEU);
+  EXPECT_EQ(r[0x40C0], (8U * 1024U) << 4);
+  EXPECT_EQ(r[0x501C], 0U);
+  t = worked_example();
+  t.depthwise = true;
+  t.kernels = 1;
+  r = registers_of(*convolution(t));
+  EXPECT_EQ(r[0x100C], 3U);
+  EXPECT_EQ(r[0x3010], 3U);
+  EXPECT_EQ(r[0x400C], 0x1FCU);
+  EXPECT_EQ(r[0x4050], 0x36CU);
+  EXPECT_EQ(r[0x5044], 0x7816U);
+}
+
+TEST(Convolution, WritesEveryRegisterOnceAndEndsInTheTail) {
+  const Result<Program> program = convolution(worked_example());
+  ASSERT_TRUE(program);
+  ASSERT_EQ(program->words.size() % 2, 0U);
+  const size_t n = program->words.size();
+  EXPECT_EQ(program->next_address_word, static_cast<int32_t>(n - 4));
+  EXPECT_EQ(program->next_amount_word, static_cast<int32_t>(n - 3));
+  EXPECT_EQ(program->words[n - 2], uint64_t{0x0041} << 48);
+  EXPECT_EQ(program->words[n - 1], uint64_t{0x0081} << 48 | uint64_t{0x1D} << 16 | 0x0008);
+  std::set<uint16_t> seen;
+  for (size_t i = 0; i + 4 < n; ++i) {
+    const uint64_t word = program->words[i];
+    if (word == 0) continue;  // the filler that makes the count even
+    const auto target = static_cast<uint16_t>(word >> 48);
+    EXPECT_NE(find_register(static_cast<Block>(target & ~1), static_cast<uint16_t>(word)), nullptr);
+    EXPECT_TRUE(seen.insert(static_cast<uint16_t>(word)).second) << std::hex << static_cast<uint16_t>(word);
+  }
+  EXPECT_EQ(seen.size(), 122U);
+}
+
+TEST(Convolution, SurfaceStrideIsNegativeForMapsBelowFourRows) {
+  ConvTask t = worked_example();
+  t.in_width = t.in_height = t.in_full_height = 1;
+  EXPECT_EQ(registers_of(*convolution(t))[0x1080], 0x0FFFFFFDU);
+  t.in_width = t.in_height = t.in_full_height = 2;
+  EXPECT_EQ(registers_of(*convolution(t))[0x1080], 0x0FFFFFFCU);
+}
+
+TEST(Convolution, AValueThatDoesNotFitNamesItsField) {
+  ConvTask t = worked_example();
+  t.stride_x = 8;
+  const Result<Program> program = convolution(t);
+  ASSERT_FALSE(program);
+  EXPECT_NE(program.error().message.find("CNA.CONV_CON3.CONV_X_STRIDE: value 8"), std::string::npos);
+}
+
+TEST(NextAmount, CountsPairsOfWords) {
+  // Odd lengths round up: 73 words need 37 pairs (corrections.md 7.2 item 11).
+  EXPECT_EQ(static_cast<uint32_t>(*next_amount(130) >> 16), 64U);
+  EXPECT_EQ(static_cast<uint32_t>(*next_amount(73) >> 16), 36U);
+}
+
+}  // namespace
+}  // namespace peraxis::emit

@@ -1,0 +1,293 @@
+// What the importer reads, and one clear sentence for each way a file can be broken.
+#include "import/import.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "base/rng.hpp"
+#include "model_file.hpp"
+
+namespace peraxis::import {
+namespace {
+
+using test::Builder;
+using test::ModelSpec;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<ir::Graph> import_spec(const ModelSpec& spec) { return import_tflite(test::build(spec), "test"); }
+
+TEST(Import, ReadsEveryPartOfAConvolution) {
+  const auto graph = import_spec(test::conv_model());
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_TRUE(ir::verify(*graph));
+  EXPECT_EQ(graph->name, "test");
+  ASSERT_EQ(graph->tensors.size(), 4U);
+  EXPECT_EQ(graph->tensors[0].name, "in");
+  EXPECT_THAT(graph->tensors[0].shape, ElementsAre(1, 4, 5, 2));
+  EXPECT_FALSE(graph->tensors[0].is_constant);
+  EXPECT_THAT(graph->tensors[1].quant.scale, ElementsAre(0.1F, 0.2F, 0.3F));
+  EXPECT_TRUE(graph->tensors[1].is_constant);
+  EXPECT_THAT(graph->tensors[1].data, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(graph->tensors[2].type, ir::DataType::Int32);
+  EXPECT_FALSE(graph->tensors[2].quant.quantized());
+  EXPECT_EQ(graph->tensors[3].quant.zero_point[0], -7);
+  ASSERT_EQ(graph->ops.size(), 1U);
+  EXPECT_EQ(graph->ops[0].kind, ir::OpKind::Conv2D);
+  EXPECT_THAT(graph->ops[0].inputs, ElementsAre(0, 1, 2));
+  EXPECT_EQ(std::get<ir::ConvAttributes>(graph->ops[0].attributes),
+            (ir::ConvAttributes{ir::Padding::Valid, 1, 1, 1, 1, ir::Activation::Relu6}));
+  EXPECT_THAT(graph->inputs, ElementsAre(0));
+  EXPECT_THAT(graph->outputs, ElementsAre(3));
+}
+
+TEST(Import, AlignmentOfTheBytesDoesNotMatter) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  for (size_t shift = 0; shift < 8; ++shift) {
+    std::vector<uint8_t> moved(shift, 0);
+    moved.insert(moved.end(), bytes.begin(), bytes.end());
+    EXPECT_TRUE(import_tflite(std::span(moved).subspan(shift), "moved")) << shift;
+  }
+}
+
+TEST(Import, OldAndNewOperatorCodes) {
+  ModelSpec old_file = test::conv_model();
+  old_file.codes = {{3, 0, ""}};
+  EXPECT_TRUE(import_spec(old_file));
+  ModelSpec new_file = test::conv_model();
+  new_file.codes = {{0, 3, ""}};
+  EXPECT_TRUE(import_spec(new_file));
+  ModelSpec placeholder = test::conv_model();
+  placeholder.codes = {{127, 150, ""}};
+  EXPECT_THAT(import_spec(placeholder).error().message, HasSubstr("operator 0 is GELU (code 150)"));
+}
+
+TEST(Import, OptionalInputNamesAndZeroPoints) {
+  ModelSpec model = test::conv_model();
+  model.ops[0].inputs[2] = -1;
+  model.tensors[0].name.reset();
+  model.tensors[3].name = "tensor\n\"\xff";
+  model.tensors[1].zero_point = {0};  // one for all channels
+  const auto graph = import_spec(model);
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_EQ(graph->ops[0].inputs[2], ir::kAbsent);
+  EXPECT_EQ(graph->tensors[0].name, "");
+  EXPECT_EQ(graph->tensors[3].name, "tensor\n\"\xff");
+  EXPECT_THAT(graph->tensors[1].quant.zero_point, ElementsAre(0, 0, 0));
+}
+
+TEST(Import, ABatchLeftOpenIsTakenAsOne) {
+  ModelSpec model = test::conv_model();
+  model.tensors[0].shape_signature = {-1, 4, 5, 2};
+  EXPECT_TRUE(import_spec(model));
+}
+
+TEST(Import, LooksLikeTflite) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  EXPECT_TRUE(looks_like_tflite(bytes));
+  EXPECT_FALSE(looks_like_tflite(std::span(bytes).first(7)));
+  EXPECT_FALSE(looks_like_tflite({}));
+  const std::string other = "PK\3\4 something";
+  EXPECT_FALSE(looks_like_tflite(std::span(reinterpret_cast<const uint8_t*>(other.data()), other.size())));
+}
+
+struct Break {
+  const char* what;
+  std::function<void(ModelSpec&)> change;
+  ErrorCode code;
+  const char* text;  // a part of message and notes
+};
+
+class Refused : public testing::TestWithParam<Break> {};
+
+TEST_P(Refused, WithItsSentence) {
+  ModelSpec model = test::conv_model();
+  GetParam().change(model);
+  const auto graph = import_spec(model);
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().code, GetParam().code) << graph.error().text();
+  EXPECT_THAT(graph.error().text(), HasSubstr(GetParam().text));
+}
+
+constexpr auto kInvalid = ErrorCode::InvalidModel;
+constexpr auto kUnsupported = ErrorCode::Unsupported;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+void set_options(ModelSpec& model, tfl::Padding padding, tfl::ActivationFunctionType activation) {
+  model.ops[0].options = [=](Builder& builder) {
+    return tfl::CreateConv2DOptions(builder, padding, 1, 1, activation).Union();
+  };
+}
+
+std::string break_name(const testing::TestParamInfo<Break>& param) { return param.param.what; }
+
+INSTANTIATE_TEST_SUITE_P(
+    File, Refused,
+    testing::Values(
+        Break{"version", [](ModelSpec& m) { m.version = 4; }, kUnsupported, "schema version 4; only 3"},
+        Break{"no_subgraph", [](ModelSpec& m) { m.subgraphs = 0; }, kInvalid, "no subgraph"},
+        Break{"two_subgraphs", [](ModelSpec& m) { m.subgraphs = 2; }, kUnsupported, "2 subgraphs"},
+        Break{"no_buffers", [](ModelSpec& m) { m.no_buffers = true; }, kInvalid, "buffer 1 does not exist"},
+        Break{"input_index", [](ModelSpec& m) { m.inputs = {4}; }, kInvalid,
+              "graph input 0 is tensor 4, the file has 4"},
+        Break{"output_index", [](ModelSpec& m) { m.outputs = {3, -1}; }, kInvalid, "graph output 1 is tensor -1"},
+        Break{"op_input", [](ModelSpec& m) { m.ops[0].inputs = {0, 1, 9}; }, kInvalid,
+              "input 2 is tensor 9, the file has 4\n  in operator 0 (conv_2d)"},
+        Break{"op_input_negative", [](ModelSpec& m) { m.ops[0].inputs = {0, -2, 2}; }, kInvalid, "input 1 is tensor -2"},
+        Break{"op_output_absent", [](ModelSpec& m) { m.ops[0].outputs = {-1}; }, kInvalid, "output 0 is tensor -1"},
+        Break{"op_code_index", [](ModelSpec& m) { m.ops[0].code = 1; }, kInvalid,
+              "operator 0 names operator code 1, the file has 1"},
+        Break{"unknown_operator", [](ModelSpec& m) { m.codes = {{117, 117, ""}}; }, kUnsupported,
+              "operator 0 is HARD_SWISH (code 117), which is not supported"},
+        Break{"nonsense_operator", [](ModelSpec& m) { m.codes = {{-5, -100, ""}}; }, kUnsupported,
+              "operator 0 is of an unknown kind (code -5)"},
+        Break{"future_operator", [](ModelSpec& m) { m.codes = {{0, 1 << 30, ""}}; }, kUnsupported, "(code 1073741824)"},
+        Break{"custom", [](ModelSpec& m) { m.codes = {{32, 32, "TFLite_Detection_PostProcess"}}; }, kUnsupported,
+              "the custom operator 'TFLite_Detection_PostProcess'"},
+        Break{"no_options",
+              [](ModelSpec& m) {
+                m.ops[0].options_type = tfl::BuiltinOptions::NONE;
+                m.ops[0].options = nullptr;
+              },
+              kInvalid, "it has no options"},
+        Break{"foreign_options",
+              [](ModelSpec& m) {
+                m.ops[0].options_type = tfl::BuiltinOptions::SoftmaxOptions;
+                m.ops[0].options = [](Builder& b) { return tfl::CreateSoftmaxOptions(b, 1.0F).Union(); };
+              },
+              kInvalid, "its options are of another operator (SoftmaxOptions, type 9)"},
+        Break{"padding", [](ModelSpec& m) { set_options(m, static_cast<tfl::Padding>(2), {}); }, kInvalid,
+              "the padding code 2"},
+        Break{"tanh", [](ModelSpec& m) { set_options(m, {}, tfl::ActivationFunctionType::TANH); }, kUnsupported,
+              "the fused activation TANH (code 4)"},
+        Break{"activation_code",
+              [](ModelSpec& m) { set_options(m, {}, static_cast<tfl::ActivationFunctionType>(99)); }, kUnsupported,
+              "the fused activation unknown (code 99)"},
+        Break{"shuffled",
+              [](ModelSpec& m) {
+                m.codes = {{9, 9, ""}};
+                m.ops[0].options_type = tfl::BuiltinOptions::FullyConnectedOptions;
+                m.ops[0].options = [](Builder& b) {
+                  return tfl::CreateFullyConnectedOptions(b, tfl::ActivationFunctionType::NONE,
+                                                          tfl::FullyConnectedOptionsWeightsFormat::SHUFFLED4x16INT8)
+                      .Union();
+                };
+              },
+              kUnsupported, "the weights format 1 (shuffled)"}),
+    break_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Tensors, Refused,
+    testing::Values(
+        Break{"int4", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::INT4; }, kUnsupported,
+              "the type INT4 (code 17) is not supported\n  in tensor 1 'weights'"},
+        Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); }, kUnsupported,
+              "the type unknown (code 100)"},
+        Break{"sparse", [](ModelSpec& m) { m.tensors[1].sparse = true; }, kUnsupported, "sparse tensors"},
+        Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported, "variable tensors"},
+        Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; }, kUnsupported,
+              "quantization details of type 1"},
+        Break{"dynamic", [](ModelSpec& m) { m.tensors[0].shape_signature = {1, -1, 5, 2}; }, kUnsupported,
+              "dimension 1 is dynamic (shape_signature -1)"},
+        Break{"dynamic_batch_of_4",
+              [](ModelSpec& m) {
+                m.tensors[0].shape[0] = 4;
+                m.tensors[0].shape_signature = {-1, 4, 5, 2};
+              },
+              kUnsupported, "dimension 0 is dynamic"},
+        Break{"zero_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, 0, 5, 2}; }, kInvalid,
+              "shape [1,0,5,2] has the dimension 0"},
+        Break{"negative_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, -4, 5, 2}; }, kInvalid,
+              "the dimension -4"},
+        Break{"huge", [](ModelSpec& m) { m.tensors[0].shape = {65536, 65536, 65536, 65536}; }, kUnsupported,
+              "more than 2147483647 elements"},
+        Break{"rank", [](ModelSpec& m) { m.tensors[0].shape.assign(1000, 1); }, kUnsupported,
+              "rank 1000 is above the limit of 8"},
+        Break{"buffer_index", [](ModelSpec& m) { m.tensors[1].buffer = 77; }, kInvalid,
+              "buffer 77 does not exist; the file has 3"},
+        Break{"short_data", [](ModelSpec& m) { m.buffers[1].data.pop_back(); }, kInvalid,
+              "buffer 1 has 5 bytes, int8 of shape [3,1,1,2] needs 6"},
+        Break{"long_data", [](ModelSpec& m) { m.buffers[2].data.push_back(0); }, kInvalid,
+              "buffer 2 has 13 bytes, int32 of shape [3] needs 12"},
+        Break{"data_outside",
+              [](ModelSpec& m) {
+                m.buffers[1] = {{}, 5000000000, 6};
+              },
+              kUnsupported, "buffer 1 keeps 6 bytes outside the table (offset 5000000000)"},
+        Break{"nan_scale", [](ModelSpec& m) { m.tensors[0].scale = {kNan}; }, kInvalid, "the scale nan"},
+        Break{"negative_scale", [](ModelSpec& m) { m.tensors[0].scale = {-1.0F}; }, kInvalid, "the scale -1"},
+        Break{"scale_count",
+              [](ModelSpec& m) {
+                m.tensors[1].scale = {0.1F, 0.2F};
+                m.tensors[1].zero_point = {0, 0};
+              },
+              kInvalid, "2 scales for dimension 0 of size 3; it needs 1 or 3"},
+        Break{"zero_point_count", [](ModelSpec& m) { m.tensors[1].zero_point = {0, 0}; }, kInvalid,
+              "3 scales but 2 zero points"},
+        Break{"no_zero_point", [](ModelSpec& m) { m.tensors[0].zero_point.clear(); }, kInvalid,
+              "1 scales but 0 zero points"},
+        Break{"bias_dimension_3",
+              [](ModelSpec& m) {
+                m.tensors[2].scale = {0.1F, 0.2F, 0.3F};
+                m.tensors[2].zero_point = {0, 0, 0};
+                m.tensors[2].quantized_dimension = 3;
+              },
+              kInvalid, "quantized_dimension 3 is outside the rank of 1 (LiteRT refuses it too)\n  in tensor 2 'bias'"},
+        Break{"dimension_negative", [](ModelSpec& m) { m.tensors[0].quantized_dimension = -1; }, kInvalid,
+              "quantized_dimension -1"}),
+    break_name);
+
+// One long buffer, named by very many tensors: the file is small, its graph would not be.
+TEST(Import, SharedBuffersAreBoundedByTheFile) {
+  ModelSpec model = test::conv_model();
+  model.buffers.push_back({std::vector<uint8_t>(1 << 16), 0, 0});
+  for (int i = 0; i < 20000; ++i) {
+    model.add({.name = std::nullopt, .shape = {1 << 16}, .buffer = 3, .scale = {}});
+  }
+  const auto graph = import_spec(model);
+  ASSERT_FALSE(graph);
+  EXPECT_THAT(graph.error().text(), HasSubstr("more than 64 times as large as the file"));
+}
+
+TEST(Import, EveryTruncationIsRefused) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    // A copy of exactly this length: a read behind it is seen by the address sanitizer.
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+    const auto graph = import_tflite(cut, "cut");
+    if (length + 16 < bytes.size()) {
+      ASSERT_FALSE(graph) << length;
+      EXPECT_THAT(graph.error().message, testing::AnyOf(HasSubstr("TFL3 is missing"), HasSubstr("damaged or cut off")));
+    }
+  }
+}
+
+// Every byte takes several other values: the file is refused or gives some graph, and either is survived.
+TEST(Import, EveryFlippedByteIsSurvived) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  base::Rng rng(1);
+  int refused = 0, accepted = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const uint8_t change : {uint8_t{1}, uint8_t{0x80}, uint8_t{0xff}, static_cast<uint8_t>(rng.uniform(1, 254))}) {
+      std::vector<uint8_t> damaged = bytes;
+      damaged[i] ^= change;
+      const auto graph = import_tflite(damaged, "damaged");
+      if (!graph) {
+        ++refused;
+        EXPECT_FALSE(graph.error().message.empty());
+        continue;
+      }
+      ++accepted;
+      (void)ir::verify(*graph);
+      EXPECT_TRUE(ir::parse(ir::print(*graph, true)));
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(accepted, 100);
+}
+
+}  // namespace
+}  // namespace peraxis::import

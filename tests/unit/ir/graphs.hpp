@@ -1,0 +1,230 @@
+// Small valid graphs, one an operator, for tests that then break one thing at a time.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ir/graph.hpp"
+
+namespace peraxis::ir::test {
+
+inline Tensor activation(const char* name, std::vector<int32_t> shape, float scale = 0.5F, int64_t zero_point = 3,
+                         DataType type = DataType::Int8) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  tensor.quant = {{scale}, {zero_point}, 0};
+  return tensor;
+}
+
+inline Tensor constant_int32(const char* name, std::vector<int32_t> shape, std::vector<int32_t> values) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.type = DataType::Int32;
+  tensor.shape = std::move(shape);
+  tensor.is_constant = true;
+  tensor.data.resize(values.size() * 4);
+  if (!values.empty()) std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  return tensor;
+}
+
+// int8 or uint8 weights filled with ones.
+inline Tensor weights(std::vector<int32_t> shape, std::vector<float> scale, int32_t dimension,
+                      DataType type = DataType::Int8) {
+  Tensor tensor;
+  tensor.name = "weights";
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  tensor.quant.zero_point.assign(scale.size(), 0);
+  tensor.quant.scale = std::move(scale);
+  tensor.quant.quantized_dimension = dimension;
+  tensor.is_constant = true;
+  tensor.data.assign(static_cast<size_t>(tensor.elements()), 1);
+  return tensor;
+}
+
+// Tensors 0.. are the operator's inputs, then its outputs; graph inputs are the inputs that are no constants.
+inline Graph single(OpKind kind, Attributes attributes, std::vector<Tensor> inputs, std::vector<Tensor> outputs) {
+  Graph graph;
+  graph.name = "single";
+  Op op;
+  op.kind = kind;
+  op.attributes = attributes;
+  for (Tensor& tensor : inputs) {
+    const auto index = static_cast<int32_t>(graph.tensors.size());
+    if (!tensor.is_constant) graph.inputs.push_back(index);
+    op.inputs.push_back(index);
+    graph.tensors.push_back(std::move(tensor));
+  }
+  for (Tensor& tensor : outputs) {
+    const auto index = static_cast<int32_t>(graph.tensors.size());
+    op.outputs.push_back(index);
+    graph.outputs.push_back(index);
+    graph.tensors.push_back(std::move(tensor));
+  }
+  graph.ops.push_back(std::move(op));
+  return graph;
+}
+
+// Input [1,7,9,3], 2x3 kernel, 4 output channels, stride 2x1, SAME.
+inline Graph conv_2d() {
+  ConvAttributes attributes;
+  attributes.stride_h = 2;
+  attributes.activation = Activation::Relu;
+  return single(OpKind::Conv2D, attributes,
+                {activation("in", {1, 7, 9, 3}), weights({4, 2, 3, 3}, {0.1F, 0.2F, 0.3F, 0.0F}, 0),
+                 constant_int32("bias", {4}, {1, -2, 3, -4})},
+                {activation("out", {1, 4, 9, 4}, 0.25F, -5)});
+}
+
+inline Graph conv_2d_uint8() {
+  Graph graph = single(OpKind::Conv2D, ConvAttributes{},
+                       {activation("in", {1, 7, 9, 3}, 0.5F, 100, DataType::UInt8),
+                        weights({4, 2, 3, 3}, {0.1F}, 0, DataType::UInt8), constant_int32("bias", {4}, {1, 2, 3, 4})},
+                       {activation("out", {1, 7, 9, 4}, 0.25F, 7, DataType::UInt8)});
+  graph.tensors[1].quant.zero_point = {120};
+  graph.tensors[2].quant = {{0.05F}, {0}, 0};
+  return graph;
+}
+
+inline Graph depthwise_conv_2d() {
+  ConvAttributes attributes;
+  attributes.padding = Padding::Valid;
+  attributes.dilation_h = 2;
+  return single(OpKind::DepthwiseConv2D, attributes,
+                {activation("in", {1, 7, 9, 2}), weights({1, 3, 3, 4}, {0.1F, 0.2F, 0.3F, 0.4F}, 3),
+                 constant_int32("bias", {4}, {1, 2, 3, 4})},
+                {activation("out", {1, 3, 7, 4})});
+}
+
+inline Graph fully_connected() {
+  return single(OpKind::FullyConnected, FullyConnectedAttributes{},
+                {activation("in", {2, 3, 5}), weights({4, 5}, {0.1F, 0.2F, 0.3F, 0.4F}, 0),
+                 constant_int32("bias", {4}, {1, 2, 3, 4})},
+                {activation("out", {6, 4})});
+}
+
+inline Graph binary(OpKind kind) {
+  return single(kind, BinaryAttributes{}, {activation("a", {1, 5, 1, 3}), activation("b", {7, 3}, 0.25F, 0)},
+                {activation("out", {1, 5, 7, 3}, 1.0F)});
+}
+
+inline Graph concatenation() {
+  ConcatenationAttributes attributes;
+  attributes.axis = -1;
+  return single(OpKind::Concatenation, attributes, {activation("a", {1, 5, 3}), activation("b", {1, 5, 4})},
+                {activation("out", {1, 5, 7})});
+}
+
+inline Graph pool(OpKind kind) {
+  PoolAttributes attributes;
+  attributes.padding = Padding::Valid;
+  attributes.filter_h = 3;
+  attributes.filter_w = 2;
+  attributes.stride_w = 2;
+  return single(kind, attributes, {activation("in", {1, 7, 9, 3})}, {activation("out", {1, 5, 4, 3})});
+}
+
+inline Graph softmax() {
+  return single(OpKind::Softmax, SoftmaxAttributes{1.0F}, {activation("in", {2, 10}, 0.1F)},
+                {activation("out", {2, 10}, 1.0F / 256, -128)});
+}
+
+inline Graph logistic() {
+  return single(OpKind::Logistic, NoAttributes{}, {activation("in", {2, 10}, 0.1F)},
+                {activation("out", {2, 10}, 1.0F / 256, -128)});
+}
+
+inline Graph leaky_relu() {
+  return single(OpKind::LeakyRelu, LeakyReluAttributes{0.1F}, {activation("in", {2, 10})},
+                {activation("out", {2, 10}, 0.4F)});
+}
+
+inline Graph quantize() {
+  return single(OpKind::Quantize, NoAttributes{}, {activation("in", {2, 10})},
+                {activation("out", {2, 10}, 0.4F, 131, DataType::UInt8)});
+}
+
+inline Graph mean() {
+  return single(OpKind::Mean, ReduceAttributes{false},
+                {activation("in", {1, 7, 9, 3}), constant_int32("axes", {3}, {1, -2, 1})},
+                {activation("out", {1, 3}, 0.25F)});
+}
+
+inline Graph resize() {
+  return single(OpKind::ResizeNearestNeighbor, ResizeAttributes{},
+                {activation("in", {1, 7, 9, 3}), constant_int32("size", {2}, {14, 18})},
+                {activation("out", {1, 14, 18, 3})});
+}
+
+inline Graph reshape() {
+  return single(OpKind::Reshape, NoAttributes{},
+                {activation("in", {1, 7, 9, 3}), constant_int32("shape", {2}, {-1, 27})},
+                {activation("out", {7, 27})});
+}
+
+inline Graph transpose() {
+  return single(OpKind::Transpose, NoAttributes{},
+                {activation("in", {1, 7, 9, 3}), constant_int32("permutation", {4}, {0, 3, 1, 2})},
+                {activation("out", {1, 3, 7, 9})});
+}
+
+inline Graph pad() {
+  return single(OpKind::Pad, NoAttributes{},
+                {activation("in", {1, 7, 9, 3}), constant_int32("paddings", {4, 2}, {0, 0, 1, 2, 0, 3, 0, 0})},
+                {activation("out", {1, 10, 12, 3})});
+}
+
+inline Graph strided_slice() {
+  StridedSliceAttributes attributes;
+  attributes.begin_mask = 1;
+  attributes.end_mask = 1;
+  attributes.shrink_axis_mask = 8;
+  return single(OpKind::StridedSlice, attributes,
+                {activation("in", {1, 7, 9, 3}), constant_int32("begin", {4}, {0, 1, -1, 2}),
+                 constant_int32("end", {4}, {0, 6, 0, 3}), constant_int32("strides", {4}, {1, 2, -3, 1})},
+                {activation("out", {1, 3, 3})});
+}
+
+inline Graph split() {
+  return single(OpKind::Split, SplitAttributes{2},
+                {constant_int32("axis", {}, {-1}), activation("in", {1, 7, 6})},
+                {activation("left", {1, 7, 3}), activation("right", {1, 7, 3})});
+}
+
+// One valid graph an operator, in the order of ops.def.
+inline Graph valid(OpKind kind) {
+  switch (kind) {
+    case OpKind::Add:
+    case OpKind::Sub:
+    case OpKind::Mul: return binary(kind);
+    case OpKind::AveragePool2D:
+    case OpKind::MaxPool2D: return pool(kind);
+    case OpKind::Concatenation: return concatenation();
+    case OpKind::Conv2D: return conv_2d();
+    case OpKind::DepthwiseConv2D: return depthwise_conv_2d();
+    case OpKind::FullyConnected: return fully_connected();
+    case OpKind::Logistic: return logistic();
+    case OpKind::Reshape: return reshape();
+    case OpKind::Softmax: return softmax();
+    case OpKind::Pad: return pad();
+    case OpKind::Transpose: return transpose();
+    case OpKind::Mean: return mean();
+    case OpKind::StridedSlice: return strided_slice();
+    case OpKind::Split: return split();
+    case OpKind::ResizeNearestNeighbor: return resize();
+    case OpKind::LeakyRelu: return leaky_relu();
+    case OpKind::Quantize: return quantize();
+  }
+  return {};
+}
+
+inline constexpr OpKind kAllKinds[] = {
+#define PERAXIS_OP(kind, name, code, attributes) OpKind::kind,
+#include "ir/ops.def"
+#undef PERAXIS_OP
+};
+
+}  // namespace peraxis::ir::test

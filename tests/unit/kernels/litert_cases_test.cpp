@@ -1,0 +1,98 @@
+// Replays tests/data/kernel_cases.npz: single-operator models with what LiteRT's reference kernels made of
+// random and extreme inputs (make_kernel_cases.py beside it). Both paths must give the same bytes.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "base/npy.hpp"
+#include "import/import.hpp"
+#include "kernels/kernels.hpp"
+
+namespace peraxis::kernels {
+namespace {
+
+constexpr const char* kFile = "tests/data/kernel_cases.npz";
+
+struct Case {
+  std::string name;
+  Values model;
+  std::vector<std::vector<Values>> inputs, outputs;  // by set
+};
+
+struct Archive {
+  base::ArrayMap arrays;
+  std::vector<Case> cases;
+};
+
+Result<Archive> load() {
+  Archive archive;
+  archive.arrays = PERAXIS_TRY(base::read_npz(kFile));
+  const auto& bytes = archive.arrays.at("bytes").data;
+  const auto& names = archive.arrays.at("names").data;
+  std::istringstream lines(std::string(names.begin(), names.end()));
+  for (std::string line; std::getline(lines, line);) archive.cases.push_back({line, {}, {}, {}});
+  const std::vector<int64_t> blobs = PERAXIS_TRY(base::values_of<int64_t>(archive.arrays.at("blobs")));
+  bool after_output = true;
+  for (size_t i = 0; i + 3 < blobs.size(); i += 4) {
+    Case& c = archive.cases.at(static_cast<size_t>(blobs[i]));
+    const Values blob =
+        Values(bytes).subspan(static_cast<size_t>(blobs[i + 2]), static_cast<size_t>(blobs[i + 3]));
+    switch (blobs[i + 1]) {
+      case 0:
+        c.model = blob;
+        after_output = true;
+        break;
+      case 1:
+        if (after_output) {
+          c.inputs.emplace_back();
+          c.outputs.emplace_back();
+        }
+        after_output = false;
+        c.inputs.back().push_back(blob);
+        break;
+      default:
+        after_output = true;
+        c.outputs.back().push_back(blob);
+    }
+  }
+  return archive;
+}
+
+void run_case(const Case& c, const ir::Graph& graph, const Options& options, const char* path) {
+  for (size_t set = 0; set < c.inputs.size(); ++set) {
+    const auto outputs = run_graph(graph, c.inputs[set], options);
+    ASSERT_TRUE(outputs) << c.name << ": " << outputs.error().text();
+    ASSERT_EQ(outputs->size(), c.outputs[set].size()) << c.name;
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      const std::vector<uint8_t> expected(c.outputs[set][i].begin(), c.outputs[set][i].end());
+      EXPECT_EQ((*outputs)[i], expected) << c.name << " set " << set << " output " << i << ", " << path;
+    }
+  }
+}
+
+TEST(LiteRtCases, BothPathsGiveTheSameBytes) {
+  const auto archive = load();
+  ASSERT_TRUE(archive) << archive.error().text();
+  std::set<ir::OpKind> kinds;
+  for (const Case& c : archive->cases) {
+    const auto graph = import::import_tflite(c.model, c.name);
+    ASSERT_TRUE(graph) << c.name << ": " << graph.error().text();
+    const Status verified = ir::verify(*graph);
+    EXPECT_TRUE(verified) << c.name << ": " << verified.error().text();
+    ASSERT_FALSE(c.inputs.empty()) << c.name;
+    run_case(c, *graph, {Path::Reference, Reference::LitertRef, 1}, "reference");
+    run_case(c, *graph, {Path::Fast, Reference::LitertRef, 1}, "fast");
+    run_case(c, *graph, {Path::Fast, Reference::LitertRef, 3}, "fast, three threads");
+    kinds.insert(graph->ops.at(0).kind);
+  }
+  // Every operator of ops.def has cases.
+  size_t operators = 0;
+#define PERAXIS_OP(kind, name, code, attributes) ++operators;
+#include "ir/ops.def"
+#undef PERAXIS_OP
+  EXPECT_EQ(kinds.size(), operators);
+}
+
+}  // namespace
+}  // namespace peraxis::kernels

@@ -1,0 +1,73 @@
+#include "lower/memory_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace peraxis::lower {
+namespace {
+
+// Allocations alive at the same step never share a byte, and the arena is not far from the live floor.
+TEST(MemoryPlan, NeverOverlapsWhatLivesTogether) {
+  std::mt19937_64 rng(7);
+  for (int round = 0; round < 200; ++round) {
+    MemoryPlan plan;
+    struct Use { int32_t id; int64_t bytes; int32_t first, last; };
+    std::vector<Use> uses;
+    for (int i = 0; i < 60; ++i) {
+      const int64_t bytes = 1 + static_cast<int64_t>(rng() % 5000);
+      const int32_t id = plan.add_activation(bytes);
+      const auto first = static_cast<int32_t>(rng() % 40);
+      const auto last = first + static_cast<int32_t>(rng() % 8);
+      plan.touch(id, last);
+      plan.touch(id, first);
+      uses.push_back({id, bytes, first, last});
+    }
+    ASSERT_TRUE(plan.place());
+    for (const Use& a : uses) {
+      ASSERT_EQ(plan.location(a.id).offset % 64, 0);
+      ASSERT_LE(plan.location(a.id).offset + a.bytes, plan.activation_bytes());
+      for (const Use& b : uses) {
+        if (a.id >= b.id || a.last < b.first || b.last < a.first) continue;
+        const int64_t oa = plan.location(a.id).offset, ob = plan.location(b.id).offset;
+        ASSERT_TRUE(oa + a.bytes <= ob || ob + b.bytes <= oa) << "round " << round;
+      }
+    }
+    EXPECT_GE(plan.activation_bytes(), plan.peak_live_bytes());
+    EXPECT_LE(plan.activation_bytes(), plan.peak_live_bytes() * 2 + 64 * 60);
+  }
+}
+
+TEST(MemoryPlan, ReusesWhatIsDead) {
+  MemoryPlan plan;
+  const int32_t a = plan.add_activation(1000), b = plan.add_activation(1000);
+  plan.touch(a, 0);
+  plan.touch(a, 1);
+  plan.touch(b, 2);
+  ASSERT_TRUE(plan.place());
+  EXPECT_EQ(plan.location(a).offset, plan.location(b).offset);
+}
+
+TEST(MemoryPlan, ConstantsKeepTheirBytes) {
+  MemoryPlan plan;
+  const int32_t a = plan.add_constant({1, 2, 3});
+  const int32_t b = plan.add_constant({4, 5});
+  ASSERT_TRUE(plan.place());
+  const auto at = static_cast<size_t>(plan.location(b).offset);
+  EXPECT_EQ(plan.location(a).offset, 0);
+  const std::vector<uint8_t> bytes = plan.take_constants();
+  EXPECT_EQ(at % 64, 0U);
+  EXPECT_EQ(bytes[0], 1);
+  EXPECT_EQ(bytes[at + 1], 5);
+}
+
+TEST(MemoryPlan, RefusesMoreThanTheAddressSpace) {
+  MemoryPlan plan;
+  for (int i = 0; i < 5; ++i) plan.touch(plan.add_activation(int64_t{1} << 30), 0);
+  const Status status = plan.place();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::OutOfMemory);
+}
+
+}  // namespace
+}  // namespace peraxis::lower

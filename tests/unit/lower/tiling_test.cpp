@@ -1,0 +1,112 @@
+#include "lower/tiling.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+using namespace rk3588;
+
+Geometry random_geometry(std::mt19937_64& rng) {
+  auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1)); };
+  Geometry g;
+  g.depthwise = rng() % 4 == 0;
+  g.kernel_h = pick(1, 7);
+  g.kernel_w = pick(1, 7);
+  g.stride_h = pick(1, 4);
+  g.stride_w = pick(1, 4);
+  g.in_h = pick(1, 10) == 1 ? pick(200, 700) : pick(1, 90);
+  g.in_w = pick(1, 10) == 1 ? pick(200, 700) : pick(1, 90);
+  g.in_c = pick(1, 600);
+  g.out_c = g.depthwise ? g.in_c : pick(1, 600);
+  const bool same = rng() % 2 == 0 || g.in_h < g.kernel_h || g.in_w < g.kernel_w;
+  const auto padding = same ? ir::Padding::Same : ir::Padding::Valid;
+  const ir::SpatialAxis h = ir::spatial_axis(g.in_h, g.kernel_h, g.stride_h, 1, padding);
+  const ir::SpatialAxis w = ir::spatial_axis(g.in_w, g.kernel_w, g.stride_w, 1, padding);
+  g.out_h = h.out;
+  g.out_w = w.out;
+  g.pad_top = h.before;
+  g.pad_left = w.before;
+  return g;
+}
+
+// Every output row once and in order, every tile holding all the rows its windows need, CBUF never over full.
+TEST(Tiling, CoversTheOutputOnceAndFitsCbuf) {
+  std::mt19937_64 rng(20261129);
+  int fitted = 0, tiled = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Geometry g = random_geometry(rng);
+    const int64_t group = g.depthwise ? kDepthwiseGroup : kKernelGroup;
+    const TilingProblem p{g, round_up(g.in_c, 16), round_up(g.out_c, group), g.depthwise};
+    const TileLimits limits{static_cast<int64_t>(rng() % 3 == 0 ? 1 + rng() % 5 : 0), static_cast<int64_t>(rng() % 3 == 0 ? 64 : 0)};
+    const Result<Tiling> tiling = tile(p, limits);
+    if (!tiling) continue;
+    ++fitted;
+    tiled += tiling->rows.size() > 1 ? 1 : 0;
+    ASSERT_EQ(tiling->data_banks + tiling->weight_banks, kCbufBanks);
+    ASSERT_GE(tiling->data_banks, 2);
+    ASSERT_GE(tiling->weight_banks, 1);
+    ASSERT_EQ(tiling->channels_per_task % group, 0);
+    const int64_t in_channels = g.depthwise ? std::min(p.in_channels, tiling->channels_per_task) : p.in_channels;
+    int64_t next = 0;
+    for (const RowTile& row : tiling->rows) {
+      ASSERT_EQ(row.first, next);
+      ASSERT_GE(row.rows, 1);
+      next += row.rows;
+      if (limits.max_rows > 0) {
+        ASSERT_LE(row.rows, limits.max_rows);
+      }
+      for (int64_t y = row.first; y < row.first + row.rows; ++y)
+        for (int64_t k = 0; k < g.kernel_h; ++k) {
+          const int64_t in = y * g.stride_h - g.pad_top + k;
+          if (in < 0 || in >= g.in_h) continue;
+          ASSERT_GE(in, row.in_first);
+          ASSERT_LT(in, row.in_first + row.in_rows);
+        }
+      // The tile's own coordinates lead to the same rows: local y * stride - pad_top + in_first.
+      ASSERT_EQ(row.first * g.stride_h - g.pad_top, row.in_first - row.pad_top);
+      ASSERT_GE(row.in_first, 0);
+      ASSERT_LE(row.in_first + row.in_rows, g.in_h);
+      const int64_t bytes = row.in_rows * round_up(g.in_w * in_channels, 64);
+      ASSERT_LE(bytes, (tiling->data_banks - kSpareDataBanks) * kCbufBankBytes);
+    }
+    ASSERT_EQ(next, g.out_h);
+    const int64_t taps = g.kernel_h * g.kernel_w;
+    const int64_t all = g.depthwise ? taps * in_channels : taps * in_channels * std::min(tiling->channels_per_task, p.out_channels);
+    const int64_t resident = tiling->weights_resident ? all : 2 * kKernelGroup * taps * in_channels;
+    ASSERT_LE(resident, tiling->weight_banks * kCbufBankBytes);
+  }
+  EXPECT_GT(fitted, 3000);
+  EXPECT_GT(tiled, 500);
+}
+
+TEST(Tiling, RefusesWhatCannotFit) {
+  Geometry g;
+  g.in_h = g.in_w = g.out_h = g.out_w = 20;
+  g.in_c = 4096;
+  g.out_c = 64;
+  g.kernel_h = g.kernel_w = 3;
+  const Result<Tiling> tiling = tile({g, 4096, 64, false}, {});
+  ASSERT_FALSE(tiling);
+  EXPECT_NE(tiling.error().message.find("4096 channels"), std::string::npos);
+  EXPECT_FALSE(fits_cbuf(g));
+}
+
+TEST(Tiling, SplitsDeepLayersByOutputChannels) {
+  Geometry g;
+  g.in_h = g.in_w = g.out_h = g.out_w = 7;
+  g.in_c = 1024;
+  g.out_c = 256;
+  g.kernel_h = g.kernel_w = 3;
+  g.pad_top = g.pad_left = 1;
+  const Result<Tiling> tiling = tile({g, 1024, 256, false}, {});
+  ASSERT_TRUE(tiling);
+  EXPECT_EQ(tiling->channels_per_task, 32);  // one group is nine banks
+}
+
+}  // namespace
+}  // namespace peraxis::lower
