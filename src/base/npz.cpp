@@ -136,6 +136,7 @@ Result<std::vector<Member>> parse_directory(std::span<const uint8_t> bytes) {
   if (at != directory + directory_bytes) return broken("bytes left over in the directory");
 
   std::vector<const Member*> by_place;
+  by_place.reserve(members.size());
   for (const Member& m : members) by_place.push_back(&m);
   std::sort(by_place.begin(), by_place.end(),
             [](const Member* a, const Member* b) { return a->header < b->header; });

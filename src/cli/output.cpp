@@ -25,6 +25,12 @@ std::string printable(const std::string& text) {
   return out;
 }
 
+std::string short_name(const std::string& text) {
+  constexpr size_t kLongest = 48;
+  const std::string shown = printable(text);
+  return shown.size() <= kLongest ? shown : shown.substr(0, kLongest - 3) + "...";
+}
+
 Status flush_stdout() {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)

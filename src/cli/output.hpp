@@ -18,6 +18,8 @@ std::string json_text(const Json& document);
 void print_text(const std::string& text);
 // Text for people: control characters of names cannot move the cursor.
 std::string printable(const std::string& text);
+// The same for names in tables, cut after 48 characters: converters join the names of all fused operators.
+std::string short_name(const std::string& text);
 
 // An error when stdout did not take everything (disk full, closed).
 Status flush_stdout();

@@ -20,6 +20,7 @@ namespace {
 constexpr int32_t kMaxFactor = 32767;
 constexpr int kMaxShift = 62;
 constexpr int kGainCandidates = 512;
+constexpr size_t kSplitSamples = 32;  // channels looked at for each split of the shift
 
 struct Gain {
   int total_shift = 0;    // bs_shift + out_shift
@@ -58,9 +59,8 @@ Gain search_gain(const Layer& layer, const std::vector<int32_t>& members, double
   return best;
 }
 
-// Splits the total shift: the first as small as the 32-bit bound of every member allows.
-bool split_shift(const Layer& layer, const std::vector<int32_t>& members, const Gain& gain, rk3588::DpuParams& dpu) {
-  if (gain.total_shift < 0) return false;
+// The smallest first shift for which every member's product provably stays in 32 bits.
+int smallest_first_shift(const Layer& layer, const std::vector<int32_t>& members, const Gain& gain) {
   double reach = 0;
   for (const int32_t c : members) {
     const Channel& channel = layer.channels[static_cast<size_t>(c)];
@@ -71,15 +71,7 @@ bool split_shift(const Layer& layer, const std::vector<int32_t>& members, const 
   }
   int first = 0;
   while (std::ldexp(reach, -first) >= 1073741824.0 * 1.98) ++first;
-  const int out_bits = gain.out_scale == 1 ? 0 : 15;
-  first = std::max(first, gain.total_shift - kMaxShift);
-  if (first > gain.total_shift - out_bits) first = std::max(0, gain.total_shift - out_bits);
-  dpu.multiply = true;
-  dpu.bs_shift = first;
-  dpu.out_shift = gain.total_shift - first;
-  dpu.out_scale = gain.out_scale;
-  dpu.ties_away = true;
-  return dpu.bs_shift <= kMaxShift && dpu.out_shift <= kMaxShift;
+  return first;
 }
 
 struct Job {
@@ -107,6 +99,52 @@ bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuP
   return compare_thresholds(reference, hardware, channel.acc_min(), channel.acc_max()).max <= 1;
 }
 
+// Splits the total shift between BS and OUT_CVT. For one rounding the first is as small as the bound allows.
+// For two roundings the split is searched: a second shift equal to LiteRT's exponent repeats its first
+// rounding, a larger one leaves it out; which is closer depends on how the layer's exponents are spread.
+bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain& gain, rk3588::DpuParams& dpu) {
+  const Layer& layer = job.layer;
+  if (gain.total_shift < 0) return false;
+  const int out_bits = gain.out_scale == 1 ? 0 : 15;
+  int first = std::max(smallest_first_shift(layer, members, gain), gain.total_shift - kMaxShift);
+  first = std::min(first, std::max(0, gain.total_shift - out_bits));
+  dpu.multiply = true;
+  dpu.out_scale = gain.out_scale;
+  dpu.ties_away = true;
+  auto set_first = [&](int shift) {
+    dpu.bs_shift = shift;
+    dpu.out_shift = gain.total_shift - shift;
+  };
+  set_first(first);
+  if (first > kMaxShift || dpu.out_shift > kMaxShift) return false;
+  if (layer.rounding != Rounding::Two || members.empty()) return true;
+
+  int last = first;  // the first shift at which the smallest exponent's second rounding is repeated
+  for (const int32_t c : members) last = std::max(last, gain.total_shift + layer.channels[static_cast<size_t>(c)].fixed.exponent);
+  last = std::min({last, gain.total_shift, kMaxShift});
+  const size_t step = std::max<size_t>(1, members.size() / kSplitSamples);
+  double best_cost = 1e300;
+  int best = first;
+  for (int shift = first; shift <= last; ++shift) {
+    set_first(shift);
+    if (!set_activation(layer, dpu)) continue;
+    double total = 0;
+    for (size_t i = 0; i < members.size() && total < best_cost; i += step) {
+      const Channel& channel = layer.channels[static_cast<size_t>(members[i])];
+      ChannelParams params;
+      double cost = 0;
+      params.c = static_cast<int16_t>(std::max(1.0, std::round(exact_factor(channel.multiplier, gain))));
+      if (choose_addend(layer, channel, job.reference[static_cast<size_t>(members[i])], dpu, params, &cost)) total += cost;
+    }
+    if (total < best_cost) {
+      best_cost = total;
+      best = shift;
+    }
+  }
+  set_first(best);
+  return true;
+}
+
 }  // namespace
 
 Result<LayerParams> hw_multiply(const Layer& layer) {
@@ -131,7 +169,7 @@ Result<LayerParams> hw_multiply(const Layer& layer) {
     const double largest = waiting.empty() ? 1.0 / 256 : layer.channels[static_cast<size_t>(waiting[0])].multiplier;
     const Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, waiting, largest);
     ChannelSet set;
-    if (!split_shift(layer, waiting, gain, set.dpu))
+    if (!split_shift(job, waiting, gain, set.dpu))
       return fail(ErrorCode::Unsupported, "multiplier {:.6g} is outside what a 15-bit factor and two shifts can express", largest);
     if (!set_activation(layer, set.dpu))
       return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps", layer.low, layer.high);

@@ -27,6 +27,11 @@ int128 out_cvt_threshold(const rk3588::DpuParams& dpu, int32_t j) {
 
 // The smallest x with shift_ties_even(x * c, s) >= v.
 int128 multiply_threshold(int128 v, int32_t c, int32_t s) {
+  if (s > 0 && s <= 28 && v > -(int128{1} << 33) && v < (int128{1} << 33)) {  // in 64 bits: ten times faster
+    const auto small = static_cast<int64_t>(v);
+    const int64_t boundary = ((2 * small - 1) * (int64_t{1} << (s - 1))) + (small & 1);
+    return boundary >= 0 ? (boundary + c - 1) / c : -(-boundary / c);
+  }
   int128 boundary = v;
   if (s > 0) {
     boundary = (2 * v - 1) << (s - 1);
@@ -155,7 +160,7 @@ bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
 }
 
 bool choose_addend(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
-                   const rk3588::DpuParams& dpu, ChannelParams& params) {
+                   const rk3588::DpuParams& dpu, ChannelParams& params, double* cost) {
   const std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
   // x = raw + a passes hardware[i] when acc passes hardware[i] + addend - a: the best a - addend is the
   // weighted median of hardware[i] - reference[i].
@@ -185,6 +190,12 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
         break;
       }
     }
+  }
+  if (cost != nullptr) {
+    // An accumulator between the two thresholds differs; accumulators lie `multiplier` outputs apart.
+    *cost = 0;
+    for (size_t i = 0; i < count; ++i)
+      *cost += items[i].weight * static_cast<double>(std::abs(items[i].difference - correction)) * channel.multiplier;
   }
   const int64_t a = channel.addend + correction;
   if (a < std::numeric_limits<int32_t>::min() || a > std::numeric_limits<int32_t>::max()) return false;

@@ -55,8 +55,9 @@ bool set_activation(const Layer& layer, rk3588::DpuParams& dpu);
 // near the zero point: there most activations lie, and an addend centred on the range makes real mismatch
 // 2-12 times larger (corrections.md 2). Yields params.a = channel.addend + correction.
 // False when a does not fit int32.
+// `cost`, when given, gets the expected share of differing outputs, up to a factor common to all candidates.
 bool choose_addend(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
-                   const rk3588::DpuParams& dpu, ChannelParams& params);
+                   const rk3588::DpuParams& dpu, ChannelParams& params, double* cost = nullptr);
 
 // Parameters that write `value` whatever the input. False when not possible with this OUT_CVT.
 bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams& params);

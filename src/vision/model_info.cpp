@@ -14,6 +14,7 @@ constexpr size_t kMaxLabels = 100'000;
 constexpr size_t kMaxLevels = 16;
 constexpr int64_t kMaxStride = 4096;
 constexpr size_t kMaxShown = 40;
+constexpr int kMaxDepth = 16;
 
 // The value as JSON text for an error message, shortened.
 std::string shown(const json& value) {
@@ -137,7 +138,16 @@ Status read_key(ModelInfo& info, std::string_view name, const std::string& key, 
 }  // namespace
 
 Result<ModelInfo> parse_model_info(std::string_view text, std::string_view name) {
-  const json root = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  // Printing a value recurses, so nesting is bounded while reading; the real files need four levels.
+  bool too_deep = false;
+  const auto bound_depth = [&](int depth, json::parse_event_t, json&) {
+    too_deep |= depth > kMaxDepth;
+    return !too_deep;
+  };
+  const json root = json::parse(text.begin(), text.end(), bound_depth, /*allow_exceptions=*/false);
+  if (too_deep)
+    return fail(ErrorCode::InvalidArgument, "model info '{}' is nested deeper than {} levels", name,
+                kMaxDepth);
   if (root.is_discarded()) return fail(ErrorCode::InvalidArgument, "model info '{}' is not JSON", name);
   if (!root.is_object())
     return fail(ErrorCode::InvalidArgument, "model info '{}' is {}, not a JSON object", name, shown(root));

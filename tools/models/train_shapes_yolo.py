@@ -245,10 +245,10 @@ def write_test_files(out, pictures, labels, int8_rows, float_rows):
 
 
 def write_model_info(out):
-    common = {"labels": CLASSES, "score": .25, "iou": .45}
-    raw = {"task": "detect", "head": "yolov5", "strides": STRIDES, "anchors": ANCHORS.astype(int).tolist(), **common}
-    write_json(out / "shapes_yolo_raw_int8.json", raw)
-    write_json(out / "shapes_yolo_decoded_int8.json", {"task": "detect", "head": "yolov5-decoded", **common})
+    start, end = {"task": "detect"}, {"score": .25, "iou": .45}
+    levels = {"strides": STRIDES, "anchors": ANCHORS.astype(int).tolist()}
+    write_json(out / "shapes_yolo_raw_int8.json", {**start, "head": "yolov5", "labels": CLASSES, **levels, **end})
+    write_json(out / "shapes_yolo_decoded_int8.json", {**start, "head": "yolov5-decoded", "labels": CLASSES, **end})
 
 
 def parse_options():

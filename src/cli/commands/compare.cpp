@@ -205,7 +205,7 @@ std::string outputs_text(const ir::Graph& graph, const std::vector<OutputDiffere
                    base::with_thousands(entry.difference.elements), base::with_thousands(entry.difference.differing),
                    fmt::format("{:.4f}", entry.difference.percent()), fmt::format("{:g}", entry.difference.max),
                    fmt::format("{:.5f}", entry.difference.mean()), histogram_text(entry.difference),
-                   printable(graph.tensor(graph.outputs[entry.output]).name)});
+                   short_name(graph.tensor(graph.outputs[entry.output]).name)});
   return table.text();
 }
 
@@ -220,7 +220,7 @@ void print_comparison(const CompareOptions& options, const Comparison& c) {
                                  layer.plan.strategy.empty() ? layer.plan.device : layer.plan.strategy};
     for (std::string& cell : difference_cells(layer.isolated)) row.push_back(std::move(cell));
     for (std::string& cell : difference_cells(layer.accumulated)) row.push_back(std::move(cell));
-    row.push_back(printable(op_output_name(c.graph, layer.op)));
+    row.push_back(short_name(op_output_name(c.graph, layer.op)));
     table.add_row(std::move(row));
     plans.push_back(layer.plan);
   }

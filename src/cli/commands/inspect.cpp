@@ -58,6 +58,10 @@ Json model_json(const InspectOptions& options, const ir::Graph& graph, uint64_t 
   return out;
 }
 
+std::string scales_text(const ScaleSpread& spread) {
+  return spread.channels == 1 ? "per-tensor" : fmt::format("per-axis {}", spread.channels);
+}
+
 void print_model(const InspectOptions& options, const ir::Graph& graph) {
   std::string text = fmt::format("{}: {} operators, {} multiplications\n", printable(options.file), graph.ops.size(),
                                  base::with_thousands(graph_macs(graph)));
@@ -81,10 +85,10 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
                    o.inputs.empty() || o.inputs[0] == ir::kAbsent ? "" : shape_text(graph.tensor(o.inputs[0])),
                    convolution ? shape_text(graph.tensor(o.inputs[1])) : "", output ? shape_text(*output) : "",
                    output ? ir::data_type_name(output->type) : "", output ? quant_text(output->quant) : "",
-                   spread ? std::to_string(spread->channels) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
+                   spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
                    spread ? std::to_string(spread->dead) : "",
                    convolution ? base::with_thousands(op_macs(graph, op)) : "",
-                   printable(op_output_name(graph, op))});
+                   short_name(op_output_name(graph, op))});
   }
   print_text(text + table.text());
 }
@@ -150,7 +154,7 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
     if (op >= graph.ops.size()) continue;
     layers.add_row({std::to_string(op), ir::op_name(graph.ops[op].kind), printable(layer.device),
                     printable(layer.strategy), std::to_string(layer.tasks), base::with_thousands(layer.macs),
-                    printable(op_output_name(graph, op)), printable(layer.reason)});
+                    short_name(op_output_name(graph, op)), printable(layer.reason)});
   }
   base::Table tasks({"task", "op", "kind", "words", "first row", "rows", "in", "out", "set"});
   for (size_t i = 0; i < executable.tasks.size(); ++i) {

@@ -38,7 +38,7 @@ Layer everything() {
   l.bn.on = l.bn.mul = l.bn.alu = true;
   l.bn.mul_operand = 3, l.bn.alu_operand = 4567, l.bn.shift = 1, l.bn.shift_negative = 2;
   l.ew_op = 2, l.ew_operand = -300;
-  l.ew_relu = l.ew_relux = true, l.ew_cmp = 60000;
+  l.ew_relu = l.ew_relux = true, l.ew_cmp = 30000;
   l.shift = 23;
   return l;
 }
@@ -48,7 +48,7 @@ Layer scalars() {
   Layer l = small();
   l.bs = {};
   l.bs.on = l.bs.alu = l.bs.mul = l.bs.relu = l.bs.relux = true;
-  l.bs.alu_operand = 77777, l.bs.mul_operand = 5, l.bs.shift = 3, l.bs.shift_negative = 3, l.bs.cmp = 90001;
+  l.bs.alu_operand = 77777, l.bs.mul_operand = 5, l.bs.shift = 3, l.bs.shift_negative = 3, l.bs.cmp = 60001;
   l.bn.on = l.bn.mul = l.bn.relu = l.bn.relux = true;
   l.bn.mul_operand = 9, l.bn.shift = 4, l.bn.shift_negative = 4, l.bn.cmp = 40001;
   l.ow = 3;
@@ -63,7 +63,10 @@ std::vector<Base> bases() {
   one("bias only", small());
   one("everything", everything());
   one("scalars", scalars());
-  Layer l = small();
+  Layer l = scalars();
+  l.bs.relux = false;
+  one("BN clamp", l);
+  l = small();
   l.depthwise = true;
   l.c = l.n = 80;
   l.shift = 24;
@@ -85,8 +88,11 @@ std::vector<Base> bases() {
   l.truncate = 1, l.scale = 1, l.shift = 1;
   one("ties", l);
   l = small();
-  l.truncate = 8, l.bs = {}, l.scale = 1, l.shift = 2;
+  l.int32_output = true;
+  l.truncate = 2, l.bs = {}, l.scale = 1, l.shift = 0, l.offset = 0;
   one("ties of the truncation", l);
+  one("NRDMA off by its own bit", small());
+  *out.back().programs[0].find(DPU_RDMA::NRDMA_CFG::Reg::offset) = 3;
   l = small();
   l.enable = 0x0D;
   l.bs = {};
@@ -101,6 +107,7 @@ std::vector<Base> bases() {
 }
 
 constexpr uint32_t kStep = 0x1000;
+constexpr size_t kSlack = 4;  // words the amount of a next program covers beyond it, for an inserted write
 
 // Outcome of a chain whose changed program has `word` appended or replaced; everything a caller can see.
 std::string outcome(const Base& base, const Data& data, const std::vector<std::vector<uint64_t>>& words) {
@@ -122,7 +129,7 @@ std::vector<std::vector<uint64_t>> chain_words(const Base& base) {
   for (size_t i = 0; i < base.programs.size(); ++i) {
     const bool last = i + 1 == base.programs.size();
     out.push_back(base.programs[i].words(kCommands + static_cast<uint32_t>(i + 1) * kStep,
-                                         last ? 0 : static_cast<uint32_t>(base.programs[i + 1].words().size())));
+                                         last ? 0 : static_cast<uint32_t>(base.programs[i + 1].words().size() + kSlack)));
   }
   return out;
 }
@@ -143,6 +150,13 @@ void flip(std::vector<uint64_t>& words, const FieldInfo& field, uint32_t bits) {
   words.insert(words.end() - 4, command_word(target, bits, offset));
 }
 
+// The bits of the field that the program sets.
+uint32_t written(Program program, const FieldInfo& field) {
+  const uint32_t* value = program.find(field.offset);
+  const uint64_t mask = ((uint64_t{1} << field.width) - 1) << field.low;
+  return value == nullptr ? 0 : *value & static_cast<uint32_t>(mask);
+}
+
 // True when some change of the field is noticed.
 bool noticed(const Base& base, const Data& data, const std::string& plain, const FieldInfo& field,
              std::string& where) {
@@ -150,6 +164,8 @@ bool noticed(const Base& base, const Data& data, const std::string& plain, const
   for (unsigned bit = field.low; bit < unsigned{field.low} + field.width; ++bit) changes.push_back(uint32_t{1} << bit);
   if (field.width > 1)
     changes.push_back(static_cast<uint32_t>(((uint64_t{1} << field.width) - 1) << field.low));
+  const uint32_t set = written(base.programs[base.changed], field);
+  if (set != 0) changes.push_back(set);  // the field becomes 0
   for (const uint32_t bits : changes) {
     std::vector<std::vector<uint64_t>> words = chain_words(base);
     flip(words[base.changed], field, bits);

@@ -93,8 +93,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ModelInfo, DeepNestingIsOnlyAnError) {
   EXPECT_FALSE(parse_model_info(std::string(200'000, '['), "m.json"));
-  const std::string nested = "{\"anchors\":" + std::string(5'000, '[') + std::string(5'000, ']') + "}";
-  EXPECT_FALSE(parse_model_info(nested, "m.json"));
+  for (int depth : {15, 100, 1'000'000}) {
+    const auto count = static_cast<size_t>(depth);
+    auto info =
+        parse_model_info("{\"anchors\":" + std::string(count, '[') + std::string(count, ']') + "}", "m.json");
+    ASSERT_FALSE(info);
+    EXPECT_THAT(info.error().message, HasSubstr(depth > 15 ? "deeper than 16" : "'anchors'"));
+  }
 }
 
 }  // namespace
