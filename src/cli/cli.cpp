@@ -17,7 +17,9 @@ constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-void print_error(const std::string& text) { fmt::print(stderr, "peraxis: error: {}\n", text); }
+void print_error(const std::string& text) {
+  fmt::print(stderr, "peraxis: error: {}\n", text);
+}
 
 int report(const CliStatus& outcome) {
   if (!outcome) {

@@ -42,26 +42,36 @@ void Difference::add(const Difference& other) {
 
 Difference difference(ir::DataType type, std::span<const uint8_t> got, std::span<const uint8_t> want) {
   switch (type) {
-    case ir::DataType::Float32: return compare_as<float>(got, want);
-    case ir::DataType::Int32: return compare_as<int32_t>(got, want);
-    case ir::DataType::Int64: return compare_as<int64_t>(got, want);
-    case ir::DataType::Int16: return compare_as<int16_t>(got, want);
-    case ir::DataType::Int8: return compare_as<int8_t>(got, want);
+    case ir::DataType::Float32:
+      return compare_as<float>(got, want);
+    case ir::DataType::Int32:
+      return compare_as<int32_t>(got, want);
+    case ir::DataType::Int64:
+      return compare_as<int64_t>(got, want);
+    case ir::DataType::Int16:
+      return compare_as<int16_t>(got, want);
+    case ir::DataType::Int8:
+      return compare_as<int8_t>(got, want);
     case ir::DataType::UInt8:
-    case ir::DataType::Bool: return compare_as<uint8_t>(got, want);
+    case ir::DataType::Bool:
+      return compare_as<uint8_t>(got, want);
   }
   return {};
 }
 
 Json difference_json(const Difference& d) {
-  Json out{{"elements", d.elements}, {"differing", d.differing}, {"percent", d.percent()}, {"max", d.max},
+  Json out{{"elements", d.elements},
+           {"differing", d.differing},
+           {"percent", d.percent()},
+           {"max", d.max},
            {"mean", d.mean()}};
   for (size_t i = 0; i < d.histogram.size(); ++i) out["histogram"][kBuckets[i]] = d.histogram[i];
   return out;
 }
 
 std::string histogram_text(const Difference& d) {
-  return fmt::format("{}/{}/{}/{}/{}", d.histogram[0], d.histogram[1], d.histogram[2], d.histogram[3], d.histogram[4]);
+  return fmt::format("{}/{}/{}/{}/{}", d.histogram[0], d.histogram[1], d.histogram[2], d.histogram[3],
+                     d.histogram[4]);
 }
 
 }  // namespace peraxis::cli

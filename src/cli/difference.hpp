@@ -14,8 +14,8 @@ namespace peraxis::cli {
 
 struct Difference {
   int64_t elements = 0, differing = 0;
-  double max = 0;       // of |got - want|, in stored units
-  double sum = 0;       // of |got - want|
+  double max = 0;  // of |got - want|, in stored units
+  double sum = 0;  // of |got - want|
   // got - want: -2 or less, -1, 0, 1, 2 or more
   std::array<int64_t, 5> histogram{};
 

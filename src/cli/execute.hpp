@@ -30,7 +30,7 @@ Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const ke
                              const Observer& observer = {});
 
 // On a device of its own, "sim".
-Result<Execution> run_on_device(const std::string& device, exe::Executable executable, InputSpans inputs, int threads,
-                                const Observer& observer = {});
+Result<Execution> run_on_device(const std::string& device, exe::Executable executable, InputSpans inputs,
+                                int threads, const Observer& observer = {});
 
 }  // namespace peraxis::cli

@@ -31,10 +31,10 @@ int64_t op_macs(const ir::Graph& graph, size_t op) {
   if (!has_weights(graph, op)) return 0;
   const ir::Tensor& weights = graph.tensor(graph.ops[op].inputs[kWeights]);
   const int64_t outputs = graph.tensor(graph.ops[op].outputs[0]).elements();
-  const int64_t channels =
-      graph.ops[op].kind == ir::OpKind::DepthwiseConv2D && !weights.shape.empty() ? weights.shape.back()
-      : weights.shape.empty()                                                     ? 1
-                                                                                  : weights.shape.front();
+  const int64_t channels = graph.ops[op].kind == ir::OpKind::DepthwiseConv2D && !weights.shape.empty()
+                               ? weights.shape.back()
+                           : weights.shape.empty() ? 1
+                                                   : weights.shape.front();
   return channels == 0 ? 0 : outputs * (weights.elements() / channels);
 }
 

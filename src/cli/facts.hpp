@@ -17,7 +17,7 @@ struct ScaleSpread {
   int64_t channels = 0;  // scales; 1 when per-tensor
   int64_t dead = 0;      // channels whose weights are all zero: left out of the ratio
   double min = 0, max = 0;
-  double ratio = 1;      // max / min over the others
+  double ratio = 1;  // max / min over the others
 };
 // Of the weights of a convolution-like operator; none when they are not quantized or not in the file.
 std::optional<ScaleSpread> scale_spread(const ir::Graph& graph, size_t op);

@@ -14,7 +14,8 @@ namespace {
 std::optional<int64_t> number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0)
+    return std::nullopt;
   return value;
 }
 
@@ -62,16 +63,20 @@ Result<Goldens> read_goldens(const std::string& path, const ir::Graph& graph) {
     const std::string what = fmt::format("{}: array {}", path, name);
     const int32_t tensor = PERAXIS_TRY(tensor_of(*key, graph, what));
     std::vector<uint8_t> bytes = PERAXIS_TRY(tensor_bytes(array, graph.tensor(tensor), what));
-    if (key->kind == 't') out.tensors[tensor] = std::move(bytes);
-    else if (key->kind == 'i') inputs[key->first][static_cast<size_t>(key->second)] = std::move(bytes);
-    else sets[key->first].outputs[static_cast<size_t>(key->second)] = std::move(bytes);
+    if (key->kind == 't')
+      out.tensors[tensor] = std::move(bytes);
+    else if (key->kind == 'i')
+      inputs[key->first][static_cast<size_t>(key->second)] = std::move(bytes);
+    else
+      sets[key->first].outputs[static_cast<size_t>(key->second)] = std::move(bytes);
   }
   for (auto& [k, by_index] : inputs) {
     GoldenSet& set = sets[k];
     for (size_t n = 0; n < graph.inputs.size(); ++n) {
       const auto found = by_index.find(n);
       if (found == by_index.end())
-        return fail(ErrorCode::InvalidModel, "{}: set {} lacks i{}_{}, the values of input {}", path, k, k, n, n);
+        return fail(ErrorCode::InvalidModel, "{}: set {} lacks i{}_{}, the values of input {}", path, k, k, n,
+                    n);
       set.inputs.push_back(std::move(found->second));
     }
   }
@@ -82,7 +87,8 @@ Result<Goldens> read_goldens(const std::string& path, const ir::Graph& graph) {
     out.sets.push_back(std::move(set));
   }
   if (out.sets.empty() && out.tensors.empty())
-    return fail(ErrorCode::InvalidModel, "{} holds no arrays named i<set>_<n>, o<set>_<n> or t<tensor>", path);
+    return fail(ErrorCode::InvalidModel, "{} holds no arrays named i<set>_<n>, o<set>_<n> or t<tensor>",
+                path);
   return out;
 }
 

@@ -14,8 +14,8 @@ namespace peraxis::cli {
 
 struct GoldenSet {
   int64_t number = 0;
-  std::vector<std::vector<uint8_t>> inputs;          // all of them
-  std::map<size_t, std::vector<uint8_t>> outputs;    // by output, those the file has
+  std::vector<std::vector<uint8_t>> inputs;        // all of them
+  std::map<size_t, std::vector<uint8_t>> outputs;  // by output, those the file has
 };
 struct Goldens {
   std::vector<GoldenSet> sets;  // by number

@@ -8,14 +8,19 @@
 #include <charconv>
 
 #include "base/file.hpp"
+#include "cli/options.hpp"
 #include "vision/quantize.hpp"
 
 namespace peraxis::cli {
 namespace {
 
-std::string dims_text(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
+std::string dims_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
 
-std::vector<int64_t> dims(const ir::Tensor& tensor) { return {tensor.shape.begin(), tensor.shape.end()}; }
+std::vector<int64_t> dims(const ir::Tensor& tensor) {
+  return {tensor.shape.begin(), tensor.shape.end()};
+}
 
 std::string input_label(const ir::Graph& graph, size_t input) {
   const ir::Tensor& tensor = graph.tensor(graph.inputs[input]);
@@ -33,21 +38,24 @@ std::string all_inputs(const ir::Graph& graph) {
 bool takes_picture(const ir::Tensor& tensor) {
   const bool type = tensor.type == ir::DataType::Int8 || tensor.type == ir::DataType::UInt8 ||
                     tensor.type == ir::DataType::Float32;
-  return type && tensor.shape.size() == 4 && tensor.shape[0] == 1 && (tensor.shape[3] == 1 || tensor.shape[3] == 3);
+  return type && tensor.shape.size() == 4 && tensor.shape[0] == 1 &&
+         (tensor.shape[3] == 1 || tensor.shape[3] == 3);
 }
 
-CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInputs& bound, std::vector<bool>& set) {
+CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInputs& bound,
+                     std::vector<bool>& set) {
   const InputSpec parsed = PERAXIS_TRY(parse_input_spec(graph, spec));
   if (set[parsed.input]) return usage("--input: {} is given twice", input_label(graph, parsed.input));
   const base::Array array = PERAXIS_TRY(base::read_npy(parsed.path));
-  bound.values[parsed.input] = PERAXIS_TRY(tensor_bytes(array, graph.tensor(graph.inputs[parsed.input]),
-                                                        fmt::format("{} for {}", parsed.path,
-                                                                    input_label(graph, parsed.input))));
+  bound.values[parsed.input] =
+      PERAXIS_TRY(tensor_bytes(array, graph.tensor(graph.inputs[parsed.input]),
+                               fmt::format("{} for {}", parsed.path, input_label(graph, parsed.input))));
   set[parsed.input] = true;
   return {};
 }
 
-CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInputs& bound, std::vector<bool>& set) {
+CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInputs& bound,
+                     std::vector<bool>& set) {
   std::vector<size_t> candidates;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     if (!set[i] && takes_picture(graph.tensor(graph.inputs[i]))) candidates.push_back(i);
@@ -62,8 +70,8 @@ CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInput
       PERAXIS_TRY(vision::letterbox(picture, tensor.shape[2], tensor.shape[1]));
   const float scale = tensor.quant.quantized() ? tensor.quant.scale.front() : 0.0F;
   const int64_t zero_point = tensor.quant.zero_point.empty() ? 0 : tensor.quant.zero_point.front();
-  bound.values[input] = PERAXIS_TRY(vision::quantize_image(boxed.image, ir::data_type_name(tensor.type), scale,
-                                                           zero_point, tensor.shape[3]));
+  bound.values[input] = PERAXIS_TRY(vision::quantize_image(boxed.image, ir::data_type_name(tensor.type),
+                                                           scale, zero_point, tensor.shape[3]));
   bound.geometry = {tensor.shape[2], tensor.shape[1], boxed.letterbox};
   bound.picture = std::move(picture);
   set[input] = true;
@@ -73,12 +81,14 @@ CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInput
 }  // namespace
 
 void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("--input", options.inputs, "values of input N (its number or name) from an .npy file; repeatable")
+  app.add_option("--input", options.inputs,
+                 "values of input N (its number or name) from an .npy file; repeatable")
       ->type_name("N=FILE.npy")
       ->type_size(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized")
+  not_empty(
+      app.add_option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized"))
       ->type_name("FILE");
 }
 
@@ -96,15 +106,16 @@ CliResult<InputSpec> parse_input_spec(const ir::Graph& graph, const std::string&
     for (size_t i = 0; i < graph.inputs.size(); ++i)
       if (graph.tensor(graph.inputs[i]).name == name) return InputSpec{i, spec.substr(at + 1)};
   }
-  return usage("--input '{}': the model has no input of that number or name; it has {}", spec, all_inputs(graph));
+  return usage("--input '{}': the model has no input of that number or name; it has {}", spec,
+               all_inputs(graph));
 }
 
 Result<std::vector<uint8_t>> tensor_bytes(const base::Array& array, const ir::Tensor& tensor,
                                           const std::string& what) {
   const std::vector<int64_t> want = dims(tensor);
   if (array.dtype != ir::data_type_name(tensor.type) || array.shape != want)
-    return fail(ErrorCode::InvalidModel, "{} holds {} {}, needed is {} {}", what, array.dtype, dims_text(array.shape),
-                ir::data_type_name(tensor.type), dims_text(want));
+    return fail(ErrorCode::InvalidModel, "{} holds {} {}, needed is {} {}", what, array.dtype,
+                dims_text(array.shape), ir::data_type_name(tensor.type), dims_text(want));
   return array.data;
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 Result<vision::ModelInfo> read_info(const std::string& path) {
   const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(path));
-  return vision::parse_model_info(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), path);
+  return vision::parse_model_info(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                                  path);
 }
 
 vision::OutputTensor output_tensor(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
@@ -39,8 +40,10 @@ Result<vision::ModelInfo> find_model_info(const std::string& model_path, const I
     if (std::filesystem::is_regular_file(beside, ignored)) {
       // Nobody asked for this file; it may belong to another program.
       Result<vision::ModelInfo> found = read_info(beside.string());
-      if (found) info = std::move(*found);
-      else warnings.push_back(fmt::format("{} was not used: {}", beside.string(), found.error().message));
+      if (found)
+        info = std::move(*found);
+      else
+        warnings.push_back(fmt::format("{} was not used: {}", beside.string(), found.error().message));
     }
   }
   if (!options.labels.empty()) info.labels = PERAXIS_TRY(vision::read_labels(options.labels));

@@ -24,9 +24,7 @@ struct Interpretation {
   vision::HeadKind head = vision::HeadKind::None;
   std::vector<vision::Detection> detections;  // of the two YOLO heads
   std::vector<vision::ClassScore> top;        // of a classifier
-  bool detects() const {
-    return head == vision::HeadKind::YoloRaw || head == vision::HeadKind::YoloDecoded;
-  }
+  bool detects() const { return head == vision::HeadKind::YoloRaw || head == vision::HeadKind::YoloDecoded; }
 };
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
                                  const vision::ModelInfo& info, const vision::InputGeometry& geometry);

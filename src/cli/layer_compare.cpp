@@ -21,15 +21,18 @@ exe::LayerPlan plan_of(const std::vector<exe::LayerPlan>& layers, const ir::Grap
 
 }  // namespace
 
-Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options) {
+Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans inputs,
+                                        const kernels::Options& options) {
   TensorMap out;
-  PERAXIS_TRY(kernels::run_graph(graph, inputs, options, [&out](int32_t tensor, std::span<const uint8_t> values) {
-    out[tensor].assign(values.begin(), values.end());
-  }));
+  PERAXIS_TRY(
+      kernels::run_graph(graph, inputs, options, [&out](int32_t tensor, std::span<const uint8_t> values) {
+        out[tensor].assign(values.begin(), values.end());
+      }));
   return out;
 }
 
-Result<CompiledModel> CompiledModel::create(const ir::Graph& graph, const compiler::Options& build, int threads) {
+Result<CompiledModel> CompiledModel::create(const ir::Graph& graph, const compiler::Options& build,
+                                            int threads) {
   exe::Executable executable = PERAXIS_TRY(compiler::compile(graph, build));
   CompiledModel out;
   out.layers_ = executable.layers;
@@ -40,7 +43,8 @@ Result<CompiledModel> CompiledModel::create(const ir::Graph& graph, const compil
   options.observer = [sink = out.sink_](int32_t tensor, std::span<const uint8_t> values) {
     if (*sink != nullptr) (**sink)[tensor].assign(values.begin(), values.end());
   };
-  out.session_ = PERAXIS_TRY(runtime::Session::create(std::move(executable), *out.device_, std::move(options)));
+  out.session_ =
+      PERAXIS_TRY(runtime::Session::create(std::move(executable), *out.device_, std::move(options)));
   return out;
 }
 

@@ -22,7 +22,8 @@ namespace peraxis::cli {
 // Activations by the model's tensor index.
 using TensorMap = std::map<int32_t, std::vector<uint8_t>>;
 
-Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options);
+Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans inputs,
+                                        const kernels::Options& options);
 
 // A compiled model on a machine model of its own, run as often as needed.
 class CompiledModel {

@@ -25,7 +25,9 @@ constexpr Signature kSignatures[] = {
     {"PK\x03\x04", "a zip archive (.npz, or a model that must be unpacked first)"},
     {"\x89HDF", "an HDF5 file (Keras weights); convert the model to TFLite first"},
     {"\x1F\x8B", "a gzip file; unpack it first"},
-    {"\x7F" "ELF", "a program or library (ELF)"},
+    {"\x7F"
+     "ELF",
+     "a program or library (ELF)"},
     {"RKNN", "a model compiled for the vendor's runtime (.rknn); give the TFLite file it was made from"},
     {"version https://git-lfs", "a Git-LFS pointer; fetch the file itself"},
     {"<!DOCTYPE", "a web page"},
@@ -43,13 +45,15 @@ Error located(Error error, const std::string& path) {
 
 std::string describe_content(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return "an empty file";
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 64));
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                              std::min<size_t>(bytes.size(), 64));
   for (const Signature& signature : kSignatures)
     if (text.substr(0, signature.prefix.size()) == signature.prefix) return std::string(signature.what);
   // A protobuf whose first field is a small number (ir_version) is how ONNX files start.
   if (text.size() > 2 && text[0] == 0x08 && text[1] > 0 && text[1] < 32)
     return "an ONNX file (or another protobuf); this version reads TFLite";
-  if (std::all_of(text.begin(), text.end(), [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\r' || c == '\t'; }))
+  if (std::all_of(text.begin(), text.end(),
+                  [](char c) { return (c >= 0x20 && c < 0x7F) || c == '\n' || c == '\r' || c == '\t'; }))
     return "a text file";
   return {};
 }
@@ -83,8 +87,8 @@ Result<Loaded> load(const std::string& path) {
 Result<Loaded> load_model(const std::string& path) {
   Loaded loaded = PERAXIS_TRY(load(path));
   if (!loaded.model)
-    return fail(ErrorCode::InvalidModel, "{} is an executable, already compiled; this command takes a TFLite model",
-                path);
+    return fail(ErrorCode::InvalidModel,
+                "{} is an executable, already compiled; this command takes a TFLite model", path);
   return loaded;
 }
 

@@ -43,6 +43,11 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
              options);
 }
 
+CLI::Option* not_empty(CLI::Option* option) {
+  return option->check(
+      [](const std::string& value) { return value.empty() ? "an empty name" : std::string(); });
+}
+
 void add_threads_option(CLI::App& app, int& threads) {
   app.add_option("--threads", threads, "threads of the CPU kernels (default: all processors)")
       ->check(CLI::Range(1, kMaxThreads));
@@ -56,7 +61,8 @@ int resolved_threads(int threads) {
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash) {
   const std::vector<std::string> names = compiler::strategy_names();
   if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())
-    return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy, listed(names));
+    return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy,
+                 listed(names));
   compiler::Options out;
   out.strategy = options.strategy;
   out.accuracy = options.accuracy == "exact" ? compiler::Accuracy::Exact : compiler::Accuracy::Fast;
@@ -69,7 +75,8 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
 
 kernels::Options kernel_options(const std::string& reference, int threads) {
   kernels::Options out;
-  out.reference = reference == "single-rounding" ? kernels::Reference::SingleRounding : kernels::Reference::LitertRef;
+  out.reference =
+      reference == "single-rounding" ? kernels::Reference::SingleRounding : kernels::Reference::LitertRef;
   out.threads = resolved_threads(threads);
   return out;
 }

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace peraxis::cli {
 
@@ -25,6 +26,8 @@ struct BuildOptions {
 
 // --strategy, --accuracy, --reference.
 void add_build_options(CLI::App& app, BuildOptions& options);
+// Refuses an empty file name: most likely an unset variable of a script.
+CLI::Option* not_empty(CLI::Option* option);
 // --threads: 0 until given, then as given.
 void add_threads_option(CLI::App& app, int& threads);
 int resolved_threads(int threads);  // 0: as many as the machine has

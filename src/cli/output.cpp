@@ -14,9 +14,13 @@ std::string json_text(const Json& document) {
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
-void print_json(const Json& document) { print_text(json_text(document) + "\n"); }
+void print_json(const Json& document) {
+  print_text(json_text(document) + "\n");
+}
 
 std::string printable(const std::string& text) {
   std::string out = text;
@@ -34,7 +38,8 @@ std::string short_name(const std::string& text) {
 Status flush_stdout() {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    return fail(ErrorCode::Io, "cannot write to stdout: {}", errno != 0 ? std::strerror(errno) : "write failed");
+    return fail(ErrorCode::Io, "cannot write to stdout: {}",
+                errno != 0 ? std::strerror(errno) : "write failed");
   return {};
 }
 
@@ -66,12 +71,16 @@ std::string shape_text(const ir::Tensor& tensor) {
 std::string quant_text(const ir::QuantParams& quant) {
   if (!quant.quantized()) return "-";
   if (quant.per_axis()) return fmt::format("per-axis {}", quant.scale.size());
-  return fmt::format("{:.6g} ({})", quant.scale.front(), quant.zero_point.empty() ? 0 : quant.zero_point.front());
+  return fmt::format("{:.6g} ({})", quant.scale.front(),
+                     quant.zero_point.empty() ? 0 : quant.zero_point.front());
 }
 
 double now_ms() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
-double milliseconds_since(double start_ms) { return now_ms() - start_ms; }
+double milliseconds_since(double start_ms) {
+  return now_ms() - start_ms;
+}
 
 }  // namespace peraxis::cli

@@ -45,7 +45,7 @@ constexpr std::array kConstraints = {
                [](const Subject& s) { return fmt::format("dilation {}x{} is not lowered to the NPU yet", s.conv->dilation_h, s.conv->dilation_w); }},
     Constraint{[](const Subject& s) { return s.g.depthwise && s.g.out_c != s.g.in_c; },
                [](const Subject& s) { return fmt::format("depth multiplier {}: the chip's depthwise mode has one kernel a channel", s.g.out_c / s.g.in_c); }},
-    Constraint{[](const Subject& s) { return s.conv != nullptr && !s.g.depthwise && s.weights.shape[3] != s.g.in_c; },
+    Constraint{[](const Subject& s) { return s.op.kind == ir::OpKind::Conv2D && s.weights.shape[3] != s.g.in_c; },
                [](const Subject& s) { return fmt::format("{} groups: grouped convolution is not lowered to the NPU yet", s.g.in_c / s.weights.shape[3]); }},
     Constraint{[](const Subject& s) { return s.g.stride_h > kMaxStride || s.g.stride_w > kMaxStride; },
                [](const Subject& s) { return fmt::format("stride {}x{} exceeds {}", s.g.stride_h, s.g.stride_w, kMaxStride); }},

@@ -23,7 +23,7 @@ struct Weights {
   const uint8_t* data;
   int64_t out_c, in_c, kernel_h, kernel_w;
   int64_t offset;  // 128 for uint8
-  bool depthwise;
+  bool depthwise;  // stored as [kh][kw][out]
 
   int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
     const int64_t index = depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
@@ -218,7 +218,8 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   const Geometry g = geometry(graph, op);
   const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
   const Weights weights{tensor.data.data(), g.out_c, g.in_c, g.kernel_h, g.kernel_w,
-                        tensor.type == ir::DataType::UInt8 ? 128 : 0, g.depthwise};
+                        tensor.type == ir::DataType::UInt8 ? 128 : 0,
+                        graph.ops[op].kind == ir::OpKind::DepthwiseConv2D};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
   const Context x{g, layer, weights, input, limits, memory, out};

@@ -17,10 +17,11 @@ Geometry geometry(const ir::Graph& graph, size_t op_index) {
   const auto& attributes = std::get<ir::ConvAttributes>(op.attributes);
   const ir::Nhwc in = ir::nhwc(input);
   const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
-  g.depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
   g.in_h = in.h;
   g.in_w = in.w;
   g.in_c = in.c;
+  // Depthwise over a single channel is an ordinary convolution, whatever its depth multiplier.
+  g.depthwise = op.kind == ir::OpKind::DepthwiseConv2D && in.c > 1;
   g.out_h = out.h;
   g.out_w = out.w;
   g.out_c = out.c;

@@ -126,7 +126,9 @@ void requantize_channels(const exe::HostStep& step, Regions regions, const exe::
 
 }  // namespace
 
-int64_t cube_bytes(const exe::Cube& cube) { return cube.h * cube.w * cube.channels * cube.element_bytes; }
+int64_t cube_bytes(const exe::Cube& cube) {
+  return cube.h * cube.w * cube.channels * cube.element_bytes;
+}
 
 void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
@@ -138,8 +140,8 @@ void upload(std::span<const uint8_t> host, const exe::Placement& placement, std:
     if (lanes == kInt8Lanes)
       pack_surface<true>(host.data() + first, placement.c, surface, pixels, lanes, flip, fill);
     else
-      pack_surface<false>(host.data() + std::min(first, placement.c), placement.c, surface, pixels, lanes, flip,
-                          fill);
+      pack_surface<false>(host.data() + std::min(first, placement.c), placement.c, surface, pixels, lanes,
+                          flip, fill);
   }
 }
 
@@ -161,7 +163,8 @@ void gather(const exe::HostStep& step, Regions regions, const exe::Placement& pl
   const int64_t pixels = placement.cube.h * placement.cube.w;
   for (size_t c = 0; c < step.channels.size(); ++c) {
     const exe::HostChannel& channel = step.channels[c];
-    const uint8_t* from = regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
+    const uint8_t* from =
+        regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
     uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
     for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = from[p * kInt8Lanes];
   }
@@ -171,9 +174,15 @@ void gather(const exe::HostStep& step, Regions regions, const exe::Placement& pl
 void requantize(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
                 std::span<uint8_t> cube) {
   switch (step.rounding) {
-    case exe::Rounding::Two: requantize_channels<exe::Rounding::Two>(step, regions, placement, cube); break;
-    case exe::Rounding::Once: requantize_channels<exe::Rounding::Once>(step, regions, placement, cube); break;
-    case exe::Rounding::Double: requantize_channels<exe::Rounding::Double>(step, regions, placement, cube); break;
+    case exe::Rounding::Two:
+      requantize_channels<exe::Rounding::Two>(step, regions, placement, cube);
+      break;
+    case exe::Rounding::Once:
+      requantize_channels<exe::Rounding::Once>(step, regions, placement, cube);
+      break;
+    case exe::Rounding::Double:
+      requantize_channels<exe::Rounding::Double>(step, regions, placement, cube);
+      break;
   }
   fill_unused_slots(placement, cube);
 }
@@ -189,7 +198,8 @@ void correct(const exe::HostStep& step, Regions regions, const exe::Placement& p
       const double clamped = std::clamp(scaled, double(step.low), double(step.high));
       table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
     }
-    const uint8_t* from = regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
+    const uint8_t* from =
+        regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
     uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
     for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = table[from[p * kInt8Lanes]];
   }
@@ -198,9 +208,12 @@ void correct(const exe::HostStep& step, Regions regions, const exe::Placement& p
 
 int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator) {
   switch (step.rounding) {
-    case exe::Rounding::Two: return requantize_one<exe::Rounding::Two>(step, channel, accumulator);
-    case exe::Rounding::Once: return requantize_one<exe::Rounding::Once>(step, channel, accumulator);
-    case exe::Rounding::Double: return requantize_one<exe::Rounding::Double>(step, channel, accumulator);
+    case exe::Rounding::Two:
+      return requantize_one<exe::Rounding::Two>(step, channel, accumulator);
+    case exe::Rounding::Once:
+      return requantize_one<exe::Rounding::Once>(step, channel, accumulator);
+    case exe::Rounding::Double:
+      return requantize_one<exe::Rounding::Double>(step, channel, accumulator);
   }
   return 0;
 }

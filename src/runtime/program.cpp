@@ -23,8 +23,9 @@ Status verify_with_placeholders(ir::Graph graph) {
     int64_t bytes = ir::data_type_bytes(tensor.type);
     for (const int32_t extent : tensor.shape) {
       if (extent < 0 || (extent > 0 && bytes > kMaxBytes / extent))
-        return fail(ErrorCode::InvalidModel, "constant tensor {} '{}' has extent {}: larger than {} bytes or negative",
-                    i, tensor.name, extent, kMaxBytes);
+        return fail(ErrorCode::InvalidModel,
+                    "constant tensor {} '{}' has extent {}: larger than {} bytes or negative", i, tensor.name,
+                    extent, kMaxBytes);
       bytes *= extent;
     }
     total += bytes;
@@ -38,14 +39,14 @@ Status verify_with_placeholders(ir::Graph graph) {
 Status patch(const exe::Executable& executable, std::span<const device::Buffer> buffers, size_t commands) {
   const std::span<uint8_t> words = buffers[commands].bytes;
   for (const exe::Relocation& relocation : executable.relocations) {
-    if (relocation.buffer < 0 || relocation.buffer >= static_cast<int32_t>(buffers.size()) || relocation.word < 0 ||
-        relocation.word >= static_cast<int64_t>(words.size() / kWordBytes))
+    if (relocation.buffer < 0 || relocation.buffer >= static_cast<int32_t>(buffers.size()) ||
+        relocation.word < 0 || relocation.word >= static_cast<int64_t>(words.size() / kWordBytes))
       return fail(ErrorCode::InvalidModel, "a relocation of word {} to buffer {} is outside the executable",
                   relocation.word, relocation.buffer);
     const int64_t address = buffers[static_cast<size_t>(relocation.buffer)].address;
     constexpr int64_t kMaxAddress = 0xFFFFFFFF;
-    if (relocation.addend < -kMaxAddress || relocation.addend > kMaxAddress || address + relocation.addend < 0 ||
-        address + relocation.addend > kMaxAddress)
+    if (relocation.addend < -kMaxAddress || relocation.addend > kMaxAddress ||
+        address + relocation.addend < 0 || address + relocation.addend > kMaxAddress)
       return fail(ErrorCode::InvalidModel, "the relocation of word {} gives {:#x} + {}, not a 32-bit address",
                   relocation.word, address, relocation.addend);
     const auto value = static_cast<uint32_t>(address + relocation.addend);
@@ -86,8 +87,9 @@ Result<std::vector<device::Buffer>> load_buffers(const exe::Executable& executab
       buffers.emplace_back();
       continue;
     }
-    device::Buffer buffer = PERAXIS_TRY_NOTE(device.allocate(source.size, source.name),
-                                             "while allocating buffer '{}' of {} bytes", source.name, source.size);
+    device::Buffer buffer =
+        PERAXIS_TRY_NOTE(device.allocate(source.size, source.name),
+                         "while allocating buffer '{}' of {} bytes", source.name, source.size);
     if (static_cast<int64_t>(buffer.bytes.size()) < source.size ||
         source.data.size() > static_cast<size_t>(source.size))
       return fail(ErrorCode::Device, "device '{}' gave {} bytes for buffer '{}' of {}", device.name(),
@@ -96,12 +98,14 @@ Result<std::vector<device::Buffer>> load_buffers(const exe::Executable& executab
     buffers.push_back(buffer);
   }
   const std::optional<size_t> commands = commands_buffer(executable);
-  if (commands) PERAXIS_TRY(patch(executable, buffers, *commands));
+  if (commands)
+    PERAXIS_TRY(patch(executable, buffers, *commands));
   else if (!executable.relocations.empty() || !executable.tasks.empty())
     return fail(ErrorCode::InvalidModel, "the executable has tasks but no buffer of command words");
   for (size_t i = 0; i < buffers.size(); ++i)
     if (!executable.buffers[i].data.empty())
-      PERAXIS_TRY(device.sync_to_device(buffers[i], 0, static_cast<int64_t>(executable.buffers[i].data.size())));
+      PERAXIS_TRY(
+          device.sync_to_device(buffers[i], 0, static_cast<int64_t>(executable.buffers[i].data.size())));
   return buffers;
 }
 
@@ -113,7 +117,8 @@ int64_t real_macs(const exe::Task& task, const device::TaskCounters& counters) {
 }
 
 num::Reference reference_of(const exe::Executable& executable) {
-  return executable.reference == "single-rounding" ? num::Reference::SingleRounding : num::Reference::LitertRef;
+  return executable.reference == "single-rounding" ? num::Reference::SingleRounding
+                                                   : num::Reference::LitertRef;
 }
 
 }  // namespace peraxis::runtime

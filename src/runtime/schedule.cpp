@@ -9,7 +9,9 @@
 namespace peraxis::runtime {
 namespace {
 
-bool is_index(int64_t index, size_t count) { return index >= 0 && index < static_cast<int64_t>(count); }
+bool is_index(int64_t index, size_t count) {
+  return index >= 0 && index < static_cast<int64_t>(count);
+}
 
 Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int32_t element_bytes,
                   const std::string& what) {
@@ -17,26 +19,27 @@ Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int3
     return fail(ErrorCode::InvalidModel, "{} lies in buffer {}, the executable has {}", what, cube.buffer,
                 executable.buffers.size());
   if (cube.element_bytes != element_bytes)
-    return fail(ErrorCode::InvalidModel, "{} has elements of {} bytes, {} are needed", what, cube.element_bytes,
-                element_bytes);
+    return fail(ErrorCode::InvalidModel, "{} has elements of {} bytes, {} are needed", what,
+                cube.element_bytes, element_bytes);
   const int64_t lanes = element_bytes == 1 ? kInt8Lanes : kInt32Lanes;
   constexpr int64_t kMaxSide = int64_t{1} << 24;
   if (cube.h < 1 || cube.w < 1 || cube.channels < 1 || cube.h > kMaxSide || cube.w > kMaxSide ||
       cube.channels > kMaxSide || cube.channels % lanes != 0)
-    return fail(ErrorCode::InvalidModel, "{} is {} x {} with {} channel slots; slots come in blocks of {}", what,
-                cube.h, cube.w, cube.channels, lanes);
+    return fail(ErrorCode::InvalidModel, "{} is {} x {} with {} channel slots; slots come in blocks of {}",
+                what, cube.h, cube.w, cube.channels, lanes);
   const int64_t size = executable.buffers[static_cast<size_t>(cube.buffer)].size;
   const __int128 bytes = static_cast<__int128>(cube.h) * cube.w * cube.channels * element_bytes;
   if (cube.offset < 0 || cube.offset > size || bytes > size - cube.offset)
-    return fail(ErrorCode::InvalidModel, "{} at offset {} leaves its buffer of {} bytes", what, cube.offset, size);
+    return fail(ErrorCode::InvalidModel, "{} at offset {} leaves its buffer of {} bytes", what, cube.offset,
+                size);
   return {};
 }
 
 Status check_placement(const exe::Executable& executable, const ir::Graph& graph, size_t index) {
   const exe::Placement& placement = executable.placements[index];
   if (!is_index(placement.tensor, graph.tensors.size()))
-    return fail(ErrorCode::InvalidModel, "placement {} names tensor {}, the graph has {}", index, placement.tensor,
-                graph.tensors.size());
+    return fail(ErrorCode::InvalidModel, "placement {} names tensor {}, the graph has {}", index,
+                placement.tensor, graph.tensors.size());
   const std::string what = fmt::format("the cube of tensor {}", placement.tensor);
   PERAXIS_TRY(check_cube(executable, placement.cube, 1, what));
   const ir::Tensor& tensor = graph.tensor(placement.tensor);
@@ -49,19 +52,20 @@ Status check_placement(const exe::Executable& executable, const ir::Graph& graph
     return fail(ErrorCode::InvalidModel, "tensor {} has {} elements, its place on the device is {} x {} x {}",
                 placement.tensor, tensor.elements(), placement.cube.h, placement.cube.w, placement.c);
   if (placement.zero_point < -128 || placement.zero_point > 127)
-    return fail(ErrorCode::InvalidModel, "the place of tensor {} has zero point {}, outside int8", placement.tensor,
-                placement.zero_point);
+    return fail(ErrorCode::InvalidModel, "the place of tensor {} has zero point {}, outside int8",
+                placement.tensor, placement.zero_point);
   return {};
 }
 
 Status check_host_channel(const exe::HostStep& step, exe::StepKind kind, size_t c) {
   const exe::HostChannel& channel = step.channels[c];
   if (!is_index(channel.region, step.regions.size()))
-    return fail(ErrorCode::InvalidModel, "channel {} reads region {} of {}", c, channel.region, step.regions.size());
+    return fail(ErrorCode::InvalidModel, "channel {} reads region {} of {}", c, channel.region,
+                step.regions.size());
   const int64_t slots = step.regions[static_cast<size_t>(channel.region)].channels;
   if (channel.slot < 0 || channel.slot >= slots || channel.sum_slot < -1 || channel.sum_slot >= slots)
-    return fail(ErrorCode::InvalidModel, "channel {} reads slots {} and {} of {}", c, channel.slot, channel.sum_slot,
-                slots);
+    return fail(ErrorCode::InvalidModel, "channel {} reads slots {} and {} of {}", c, channel.slot,
+                channel.sum_slot, slots);
   if (kind == exe::StepKind::Gather) return {};
   if (!std::isfinite(channel.multiplier))
     return fail(ErrorCode::InvalidModel, "the multiplier of channel {} is not a finite number", c);
@@ -75,7 +79,8 @@ Status check_host_channel(const exe::HostStep& step, exe::StepKind kind, size_t 
   return {};
 }
 
-Status check_host_step(const exe::Executable& executable, const exe::Step& step, const exe::Placement& placement) {
+Status check_host_step(const exe::Executable& executable, const exe::Step& step,
+                       const exe::Placement& placement) {
   if (!is_index(step.host_step, executable.host_steps.size()))
     return fail(ErrorCode::InvalidModel, "host step {} of {}", step.host_step, executable.host_steps.size());
   const exe::HostStep& host = executable.host_steps[static_cast<size_t>(step.host_step)];
@@ -83,15 +88,16 @@ Status check_host_step(const exe::Executable& executable, const exe::Step& step,
   for (size_t i = 0; i < host.regions.size(); ++i) {
     PERAXIS_TRY(check_cube(executable, host.regions[i], element_bytes, fmt::format("region {}", i)));
     if (host.regions[i].h != placement.cube.h || host.regions[i].w != placement.cube.w)
-      return fail(ErrorCode::InvalidModel, "region {} is {} x {}, the result is {} x {}", i, host.regions[i].h,
-                  host.regions[i].w, placement.cube.h, placement.cube.w);
+      return fail(ErrorCode::InvalidModel, "region {} is {} x {}, the result is {} x {}", i,
+                  host.regions[i].h, host.regions[i].w, placement.cube.h, placement.cube.w);
   }
   if (static_cast<int64_t>(host.channels.size()) != placement.c)
     return fail(ErrorCode::InvalidModel, "it lists {} channels, tensor {} has {}", host.channels.size(),
                 placement.tensor, placement.c);
-  if (host.low < -128 || host.high > 127 || host.low > host.high || host.zero_point < -128 || host.zero_point > 127)
-    return fail(ErrorCode::InvalidModel, "range {}..{} with zero point {} is outside int8", host.low, host.high,
-                host.zero_point);
+  if (host.low < -128 || host.high > 127 || host.low > host.high || host.zero_point < -128 ||
+      host.zero_point > 127)
+    return fail(ErrorCode::InvalidModel, "range {}..{} with zero point {} is outside int8", host.low,
+                host.high, host.zero_point);
   for (size_t c = 0; c < host.channels.size(); ++c) PERAXIS_TRY(check_host_channel(host, step.kind, c));
   return {};
 }
@@ -100,7 +106,8 @@ Status check_step(const exe::Executable& executable, const ir::Graph& graph, con
   switch (step.kind) {
     case exe::StepKind::Cpu:
       if (!is_index(step.op, graph.ops.size()))
-        return fail(ErrorCode::InvalidModel, "it runs operator {}, the graph has {}", step.op, graph.ops.size());
+        return fail(ErrorCode::InvalidModel, "it runs operator {}, the graph has {}", step.op,
+                    graph.ops.size());
       return {};
     case exe::StepKind::Job:
       if (step.first_task < 0 || step.task_count < 1 ||
@@ -108,7 +115,8 @@ Status check_step(const exe::Executable& executable, const ir::Graph& graph, con
         return fail(ErrorCode::InvalidModel, "it runs tasks {} to {}, the executable has {}", step.first_task,
                     int64_t{step.first_task} + step.task_count - 1, executable.tasks.size());
       return {};
-    default: break;
+    default:
+      break;
   }
   if (!is_index(step.placement, executable.placements.size()))
     return fail(ErrorCode::InvalidModel, "it uses placement {}, the executable has {}", step.placement,
@@ -120,8 +128,8 @@ Status check_step(const exe::Executable& executable, const ir::Graph& graph, con
 // Host arrays as they come and go: present[t] is set while tensor t has one.
 class HostArrays {
  public:
-  explicit HostArrays(const ir::Graph& graph) : graph_(graph), present_(graph.tensors.size(), false),
-                                               last_use_(graph.tensors.size(), -1) {
+  explicit HostArrays(const ir::Graph& graph)
+      : graph_(graph), present_(graph.tensors.size(), false), last_use_(graph.tensors.size(), -1) {
     for (const int32_t t : graph.inputs) write(t, -1);
   }
 
@@ -129,8 +137,8 @@ class HostArrays {
     const ir::Tensor& t = graph_.tensor(tensor);
     if (t.is_constant) {
       if (static_cast<int64_t>(t.data.size()) != t.bytes())
-        return fail(ErrorCode::InvalidModel, "it reads the constant tensor {}, whose data is not in the executable",
-                    tensor);
+        return fail(ErrorCode::InvalidModel,
+                    "it reads the constant tensor {}, whose data is not in the executable", tensor);
       return {};
     }
     if (!present_[static_cast<size_t>(tensor)])
@@ -151,7 +159,8 @@ class HostArrays {
   std::vector<int32_t> last_use_;
 };
 
-Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int32_t index, HostArrays& arrays) {
+Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int32_t index,
+                 HostArrays& arrays) {
   const exe::Step& step = executable.steps[static_cast<size_t>(index)];
   if (step.kind == exe::StepKind::Cpu) {
     const ir::Op& op = graph.ops[static_cast<size_t>(step.op)];
@@ -187,17 +196,20 @@ void find_completions(const exe::Executable& executable, const ir::Graph& graph,
         for (int32_t t = step.first_task; t < step.first_task + step.task_count; ++t)
           last_task[static_cast<size_t>(executable.tasks[static_cast<size_t>(t)].op)] = t;
         break;
-      case exe::StepKind::Upload: uploaded[static_cast<size_t>(step.placement)] = true; break;
+      case exe::StepKind::Upload:
+        uploaded[static_cast<size_t>(step.placement)] = true;
+        break;
       case exe::StepKind::Gather:
       case exe::StepKind::Requantize:
       case exe::StepKind::Correct: {
         host_step[static_cast<size_t>(step.placement)] = static_cast<int32_t>(i);
-        const int32_t op = producer[static_cast<size_t>(
-            executable.placements[static_cast<size_t>(step.placement)].tensor)];
+        const int32_t op =
+            producer[static_cast<size_t>(executable.placements[static_cast<size_t>(step.placement)].tensor)];
         if (op >= 0) finished_by_host[static_cast<size_t>(op)] = true;
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   for (size_t p = 0; p < executable.placements.size(); ++p) {
@@ -207,7 +219,8 @@ void find_completions(const exe::Executable& executable, const ir::Graph& graph,
       continue;
     }
     const int32_t op = producer[static_cast<size_t>(executable.placements[p].tensor)];
-    if (op < 0 || finished_by_host[static_cast<size_t>(op)] || last_task[static_cast<size_t>(op)] < 0) continue;
+    if (op < 0 || finished_by_host[static_cast<size_t>(op)] || last_task[static_cast<size_t>(op)] < 0)
+      continue;
     schedule.complete_after_task[static_cast<size_t>(last_task[static_cast<size_t>(op)])].push_back(
         static_cast<int32_t>(p));
   }
@@ -216,7 +229,8 @@ void find_completions(const exe::Executable& executable, const ir::Graph& graph,
 }  // namespace
 
 Status check_against_graph(const exe::Executable& executable, const ir::Graph& graph) {
-  for (size_t i = 0; i < executable.placements.size(); ++i) PERAXIS_TRY(check_placement(executable, graph, i));
+  for (size_t i = 0; i < executable.placements.size(); ++i)
+    PERAXIS_TRY(check_placement(executable, graph, i));
   for (size_t i = 0; i < executable.tasks.size(); ++i)
     if (!is_index(executable.tasks[i].op, graph.ops.size()))
       return fail(ErrorCode::InvalidModel, "task {} belongs to operator {}, the graph has {}", i,

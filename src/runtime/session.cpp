@@ -30,11 +30,16 @@ class Stopwatch {
 
 class SessionImpl final : public Session {
  public:
-  SessionImpl(exe::Executable executable, ir::Graph graph, Schedule schedule, std::vector<device::Buffer> buffers,
-              device::Device& device, SessionOptions options)
-      : executable_(std::move(executable)), graph_(std::move(graph)), schedule_(std::move(schedule)),
-        buffers_(std::move(buffers)), device_(device), options_(std::move(options)),
-        reference_(reference_of(executable_)), arrays_(graph_.tensors.size()),
+  SessionImpl(exe::Executable executable, ir::Graph graph, Schedule schedule,
+              std::vector<device::Buffer> buffers, device::Device& device, SessionOptions options)
+      : executable_(std::move(executable)),
+        graph_(std::move(graph)),
+        schedule_(std::move(schedule)),
+        buffers_(std::move(buffers)),
+        device_(device),
+        options_(std::move(options)),
+        reference_(reference_of(executable_)),
+        arrays_(graph_.tensors.size()),
         reported_(graph_.tensors.size(), false) {}
 
   const ir::Graph& graph() const override { return graph_; }
@@ -56,17 +61,20 @@ class SessionImpl final : public Session {
     for (std::vector<uint8_t>& array : arrays_) std::vector<uint8_t>().swap(array);
   }
 
-  const exe::Placement& placement(int32_t index) const { return executable_.placements[static_cast<size_t>(index)]; }
+  const exe::Placement& placement(int32_t index) const {
+    return executable_.placements[static_cast<size_t>(index)];
+  }
   std::vector<uint8_t>& array(int32_t tensor) { return arrays_[static_cast<size_t>(tensor)]; }
   std::span<uint8_t> cube_span(const exe::Cube& cube) const {
     return buffers_[static_cast<size_t>(cube.buffer)].bytes.subspan(static_cast<size_t>(cube.offset),
-                                                                   static_cast<size_t>(cube_bytes(cube)));
+                                                                    static_cast<size_t>(cube_bytes(cube)));
   }
   Status sync_to(const exe::Cube& cube) {
     return device_.sync_to_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset, cube_bytes(cube));
   }
   Status sync_from(const exe::Cube& cube) {
-    return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset, cube_bytes(cube));
+    return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
+                                    cube_bytes(cube));
   }
 
   exe::Executable executable_;
@@ -115,13 +123,18 @@ Result<std::vector<std::vector<uint8_t>>> SessionImpl::run(std::span<const std::
 Status SessionImpl::run_step(size_t index) {
   const exe::Step& step = executable_.steps[index];
   switch (step.kind) {
-    case exe::StepKind::Cpu: return run_cpu(step);
-    case exe::StepKind::Upload: return run_upload(step);
-    case exe::StepKind::Download: return run_download(step);
-    case exe::StepKind::Job: return run_job(step);
+    case exe::StepKind::Cpu:
+      return run_cpu(step);
+    case exe::StepKind::Upload:
+      return run_upload(step);
+    case exe::StepKind::Download:
+      return run_download(step);
+    case exe::StepKind::Job:
+      return run_job(step);
     case exe::StepKind::Gather:
     case exe::StepKind::Requantize:
-    case exe::StepKind::Correct: break;
+    case exe::StepKind::Correct:
+      break;
   }
   PERAXIS_TRY(run_host_step(step));
   for (const int32_t done : schedule_.complete_after_step[index]) PERAXIS_TRY(observe_cube(done));
@@ -133,9 +146,12 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
   const ir::Op& op = graph_.ops[static_cast<size_t>(step.op)];
   std::vector<std::span<const uint8_t>> inputs;
   for (const int32_t tensor : op.inputs) {
-    if (tensor == ir::kAbsent) inputs.emplace_back();
-    else if (graph_.tensor(tensor).is_constant) inputs.emplace_back(graph_.tensor(tensor).data);
-    else inputs.emplace_back(array(tensor));
+    if (tensor == ir::kAbsent)
+      inputs.emplace_back();
+    else if (graph_.tensor(tensor).is_constant)
+      inputs.emplace_back(graph_.tensor(tensor).data);
+    else
+      inputs.emplace_back(array(tensor));
   }
   std::vector<std::span<uint8_t>> outputs;
   for (const int32_t tensor : op.outputs) {
@@ -155,8 +171,9 @@ Status SessionImpl::run_upload(const exe::Step& step) {
   const Stopwatch watch(counters_.cpu_ms);
   const exe::Placement& to = placement(step.placement);
   const ir::Tensor& tensor = graph_.tensor(to.tensor);
-  upload(tensor.is_constant ? std::span<const uint8_t>(tensor.data) : std::span<const uint8_t>(array(to.tensor)), to,
-         cube_span(to.cube));
+  upload(
+      tensor.is_constant ? std::span<const uint8_t>(tensor.data) : std::span<const uint8_t>(array(to.tensor)),
+      to, cube_span(to.cube));
   return sync_to(to.cube);
 }
 
@@ -179,9 +196,12 @@ Status SessionImpl::run_host_step(const exe::Step& step) {
     PERAXIS_TRY(sync_from(cube));
     regions.emplace_back(cube_span(cube));
   }
-  if (step.kind == exe::StepKind::Gather) gather(host, regions, to, cube_span(to.cube));
-  else if (step.kind == exe::StepKind::Requantize) requantize(host, regions, to, cube_span(to.cube));
-  else correct(host, regions, to, cube_span(to.cube));
+  if (step.kind == exe::StepKind::Gather)
+    gather(host, regions, to, cube_span(to.cube));
+  else if (step.kind == exe::StepKind::Requantize)
+    requantize(host, regions, to, cube_span(to.cube));
+  else
+    correct(host, regions, to, cube_span(to.cube));
   return sync_to(to.cube);
 }
 
@@ -212,8 +232,8 @@ Status SessionImpl::run_tasks(int32_t first, int32_t count) {
   std::vector<device::TaskCounters> seen;
   {
     const Stopwatch watch(counters_.device_ms);
-    PERAXIS_TRY_NOTE(device_.run(entries, seen), "while running tasks {} to {} ({})", first, first + count - 1,
-                     graph_.op_label(static_cast<size_t>(tasks.front().op)));
+    PERAXIS_TRY_NOTE(device_.run(entries, seen), "while running tasks {} to {} ({})", first,
+                     first + count - 1, graph_.op_label(static_cast<size_t>(tasks.front().op)));
   }
   counters_.tasks += count;
   for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i) counters_.macs += real_macs(tasks[i], seen[i]);
@@ -247,8 +267,8 @@ Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, dev
   Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
   std::vector<device::Buffer> buffers = PERAXIS_TRY(load_buffers(executable, device));
   return std::unique_ptr<Session>(std::make_unique<SessionImpl>(std::move(executable), std::move(graph),
-                                                                std::move(schedule), std::move(buffers), device,
-                                                                std::move(options)));
+                                                                std::move(schedule), std::move(buffers),
+                                                                device, std::move(options)));
 }
 
 }  // namespace peraxis::runtime

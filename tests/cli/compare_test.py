@@ -61,6 +61,15 @@ class Compare(CliTest):
         report = self.succeeds("compare", self.model, "--strategy", "exact", "--goldens", "d.npz", "--json").json()
         self.assertEqual([(t["tensor"], t["differing"]) for t in report["goldens"]["tensors"]], [(0, 0), (3, 0), (6, 0)])
 
+    def test_activations_without_inputs_take_those_of_another_file(self):
+        self.succeeds("run", self.model, "--device", "cpu", "--input", "0=x.npy", "--dump-tensors", "d.npz")
+        np.savez(self.dir / "only.npz", t3=np.load(self.dir / "d.npz")["t3"])
+        self.fails(2, "compare", self.model, "--goldens", "only.npz", says="no value")
+        report = self.succeeds("compare", self.model, "--strategy", "exact", "--goldens", "g.npz", "--goldens", "only.npz",
+                               "--json").json()
+        self.assertEqual([(t["tensor"], t["differing"]) for t in report["goldens"]["tensors"]], [(3, 0)])
+        self.assertEqual(len(report["goldens"]["sets"]), 2)
+
     def test_fast_stays_within_one(self):
         report = self.succeeds("compare", self.model, "--strategy", "hw-multiply", "--input", "0=x.npy", "--json").json()
         for layer in report["layers"]:

@@ -44,6 +44,10 @@ class WrongUsage(CliTest):
         self.fails(2, "compile", self.model)
         self.fails(2, "compile", self.model, "-o", "f", "--target", "rk3399", says="rk3399")
 
+    def test_empty_names(self):
+        for option in ("--image", "--output-dir", "--dump-tensors", "--labels", "--model-info"):
+            self.fails(2, "run", self.model, "--input", f"0={self.x}", option, "", says=option)
+
     def test_options_that_exclude_each_other(self):
         self.fails(2, "run", self.model, "--device", "cpu", "--no-fallback", "--input", f"0={self.x}")
 

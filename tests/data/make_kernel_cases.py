@@ -382,6 +382,85 @@ def slices(cases):
                   [Tensor(shape, dtype, x.scale, x.zero)])
 
 
+def quantize_multiplier(x):
+    fraction, exponent = np.frexp(float(x))
+    mantissa = int(np.floor(fraction * 2.0**31 + 0.5))
+    return (mantissa >> 1, exponent + 1) if mantissa == 1 << 31 else (mantissa, int(exponent))
+
+
+def scaled(x, multiplier):
+    """Two roundings, for finding inputs that tell a right multiplier from a wrong one."""
+    mantissa, exponent = quantize_multiplier(multiplier)
+    x = np.asarray(x, np.int64) << max(exponent, 0)
+    high = (x * mantissa + (1 << 30)) >> 31
+    right = max(-exponent, 0)
+    return np.sign(high) * ((np.abs(high) + ((1 << right) >> 1)) >> right)
+
+
+def directed(cases, count, tries):
+    """Inputs on which float32 and double multipliers give different outputs: random ones almost never do."""
+    q = np.arange(-128, 128)
+    products = np.unique(np.outer(q, q))
+    made = dict(mul=0, leaky=0, conv_int8=0, conv_uint8=0, concat=0)
+    for _ in range(tries):
+        if min(made.values()) >= count:
+            break
+        # Ratios of small integers: products near a tie, which float32 rounds onto it or off it.
+        a, b, y = (np.float32(cases.rng.integers(1, 32) / cases.rng.integers(1, 32) / 16) for _ in range(3))
+        wide = float(a) * float(b) / float(y)
+        differ = products[scaled(products, np.float32(a * b) / y) != scaled(products, wide)]
+        differ = differ[np.abs(scaled(differ, wide)) < 127]
+        if len(differ) and made["mul"] < count:
+            made["mul"] += 1
+            pairs = [next((i, d // i) for i in q if i and d % i == 0 and -128 <= d // i < 128) for d in differ[:40]]
+            x = Tensor([len(pairs)], "int8", a, 0)
+            cases.add("mul_directed_%d" % made["mul"], schema.BuiltinOperator.MUL, options("MulOptions"),
+                      [x, Tensor(x.shape, "int8", b, 0)], [Tensor(x.shape, "int8", y, 0)],
+                      [[np.array([p[k] for p in pairs], np.int8) for k in (0, 1)]])
+        alpha = np.float32(cases.rng.integers(1, 10) / 10)
+        narrow, wide = np.float32(a * alpha) / y, float(a) * float(alpha) / float(y)
+        if (scaled(q[:128], narrow) != scaled(q[:128], wide)).any() and made["leaky"] < count:
+            made["leaky"] += 1
+            x = Tensor([1, 2, 4, 32], "int8", a, 0)
+            cases.add("leaky_directed_%d" % made["leaky"], schema.BuiltinOperator.LEAKY_RELU,
+                      options("LeakyReluOptions", alpha=float(alpha)), [x], [Tensor(x.shape, "int8", y, 0)],
+                      [[all_values("int8")]])
+        w = np.float32(y * 1e-7 / a)  # so fine that accumulators exist between the two ties
+        ties = (np.arange(-100, 100) + 0.5) / (float(a) * float(w) / float(y))
+        accumulators = (np.round(ties)[:, None] + np.arange(-40, 40)).astype(np.int64).ravel()
+        narrow, wide = float(np.float32(a * w)) / float(y), float(a) * float(w) / float(y)
+        differ = accumulators[scaled(accumulators, narrow) != scaled(accumulators, wide)]
+        differ = differ[:: max(1, len(differ) // 40)]
+        for dtype in ("int8", "uint8"):
+            if len(differ) < 4 or made["conv_" + dtype] >= count:
+                continue
+            made["conv_" + dtype] += 1
+            zero = 0 if dtype == "int8" else 128
+            bias = Tensor([len(differ)], "int32", np.float32(a * w), 0, 0, differ.astype(np.int32))
+            cases.add("conv_directed_%s_%d" % (dtype, made["conv_" + dtype]), schema.BuiltinOperator.CONV_2D,
+                      options("Conv2DOptions", strideH=1, strideW=1, dilationHFactor=1, dilationWFactor=1),
+                      [Tensor([1, 1, 1, 1], dtype, a, zero),
+                       Tensor([len(differ), 1, 1, 1], dtype, w, zero, 0, np.ones((len(differ), 1, 1, 1), dtype)), bias],
+                      [Tensor([1, 1, 1, len(differ)], dtype, y, zero)], [[np.full((1, 1, 1, 1), zero, dtype)]])
+        zi = int(cases.rng.integers(0, 256))
+        a, y = (np.float32(2.0 ** cases.rng.integers(-6, -2) * cases.rng.integers(1, 12)) for _ in range(2))
+        stored = np.arange(256)
+        factor = np.float32(a * (np.float32(1) / y))
+        narrow = np.float32(stored.astype(np.float32) * factor) + np.float32(np.float32(-zi) * factor)
+        wide = (stored - zi) * float(a) / float(y)
+        away = lambda v: np.sign(v) * np.floor(np.abs(v) + 0.5)
+        inside = np.abs(wide) < 100
+        if ((away(narrow) != away(wide)) & inside).any() and made["concat"] < count:
+            made["concat"] += 1
+            x = Tensor([256], "uint8", a, zi)
+            cases.add("concat_directed_%d" % made["concat"], schema.BuiltinOperator.CONCATENATION,
+                      options("ConcatenationOptions", axis=0), [x, Tensor([1], "uint8", y, 128)],
+                      [Tensor([257], "uint8", y, 128)], [[stored.astype(np.uint8), np.zeros(1, np.uint8)]])
+
+
+    print(made)
+
+
 def main():
     path = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).with_name("kernel_cases.npz"))
     cases = Cases(20240607)
@@ -393,6 +472,7 @@ def main():
     means(cases, 14)
     movement(cases, 6)
     slices(cases)
+    directed(cases, 3, 1500)
     cases.write(path)
     print(len(cases.names), "cases,", path.stat().st_size, "bytes")
 

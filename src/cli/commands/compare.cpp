@@ -1,5 +1,7 @@
 // peraxis compare: how far the compiled model is from the reference kernels, and both from stored goldens.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/progress.hpp"
@@ -21,7 +23,8 @@ struct CompareOptions {
   std::string model;
   BuildOptions build;
   InputOptions inputs;
-  std::string goldens, dump;
+  std::vector<std::string> goldens;
+  std::string dump;
   bool json = false;
   int threads = 0;
 };
@@ -35,11 +38,11 @@ struct OutputDifference {
 struct Comparison {
   ir::Graph graph;
   std::vector<LayerComparison> layers;
-  std::vector<OutputDifference> end_to_end;    // against the reference kernels
-  std::vector<OutputDifference> golden_sets;   // against o{k}_{n}
+  std::vector<OutputDifference> end_to_end;                    // against the reference kernels
+  std::vector<OutputDifference> golden_sets;                   // against o{k}_{n}
   std::vector<std::pair<int32_t, Difference>> golden_tensors;  // against t{index}
-  std::vector<int32_t> removed;                // activations the compiled run does not make
-  std::optional<Difference> pooled;            // isolated, over the NPU's layers
+  std::vector<int32_t> removed;                                // activations the compiled run does not make
+  std::optional<Difference> pooled;                            // isolated, over the NPU's layers
   int64_t tasks = 0, macs = 0;
   bool from_dump = false;
 };
@@ -60,8 +63,9 @@ std::optional<std::vector<std::vector<uint8_t>>> inputs_of(const ir::Graph& grap
 }
 
 // The inputs of the comparison layer by layer: those given, else the dump's, else the first of the goldens.
-CliResult<std::vector<std::vector<uint8_t>>> choose_inputs(const CompareOptions& options, const ir::Graph& graph,
-                                                           const Goldens& goldens, const TensorMap& dump) {
+CliResult<std::vector<std::vector<uint8_t>>> choose_inputs(const CompareOptions& options,
+                                                           const ir::Graph& graph, const Goldens& goldens,
+                                                           const TensorMap& dump) {
   if (options.inputs.inputs.empty() && options.inputs.image.empty()) {
     if (auto found = inputs_of(graph, dump)) return *found;
     if (auto found = inputs_of(graph, goldens.tensors)) return *found;
@@ -70,8 +74,8 @@ CliResult<std::vector<std::vector<uint8_t>>> choose_inputs(const CompareOptions&
   return PERAXIS_TRY(bind_inputs(graph, options.inputs)).values;
 }
 
-Status compare_layers(const CompareOptions& options, const compiler::Options& build, const TensorMap& reference,
-                      const TensorMap& got, Comparison& out) {
+Status compare_layers(const CompareOptions& options, const compiler::Options& build,
+                      const TensorMap& reference, const TensorMap& got, Comparison& out) {
   base::Progress progress("comparing operators", static_cast<int64_t>(out.graph.ops.size()));
   for (size_t op = 0; op < out.graph.ops.size(); ++op) {
     progress.update(static_cast<int64_t>(op));
@@ -81,8 +85,9 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
       layer.plan.op = static_cast<int32_t>(op);
       layer.plan.macs = op_macs(out.graph, op);
     } else {
-      layer = PERAXIS_TRY_NOTE(compare_isolated(out.graph, op, reference, build, resolved_threads(options.threads)),
-                               "while running {} alone", out.graph.op_label(op));
+      layer = PERAXIS_TRY_NOTE(
+          compare_isolated(out.graph, op, reference, build, resolved_threads(options.threads)),
+          "while running {} alone", out.graph.op_label(op));
     }
     layer.accumulated = compare_outputs(out.graph, op, got, reference);
     if (layer.isolated) {
@@ -99,9 +104,11 @@ Status compare_golden_sets(CompiledModel& compiled, const Goldens& goldens, Comp
   for (size_t s = 0; s < goldens.sets.size(); ++s) {
     progress.update(static_cast<int64_t>(s));
     const GoldenSet& set = goldens.sets[s];
-    const auto outputs = PERAXIS_TRY_NOTE(compiled.run(spans(set.inputs), nullptr), "in golden set {}", set.number);
+    const auto outputs =
+        PERAXIS_TRY_NOTE(compiled.run(spans(set.inputs), nullptr), "in golden set {}", set.number);
     for (const auto& [n, want] : set.outputs)
-      out.golden_sets.push_back({set.number, n, difference(out.graph.tensor(out.graph.outputs[n]).type, outputs[n], want)});
+      out.golden_sets.push_back(
+          {set.number, n, difference(out.graph.tensor(out.graph.outputs[n]).type, outputs[n], want)});
   }
   return {};
 }
@@ -113,11 +120,16 @@ CliResult<Comparison> compare(const CompareOptions& options) {
   Comparison out;
   out.graph = *loaded.model;
   Goldens goldens;
-  if (!options.goldens.empty()) goldens = PERAXIS_TRY(read_goldens(options.goldens, out.graph));
+  for (const std::string& path : options.goldens) {
+    Goldens more = PERAXIS_TRY(read_goldens(path, out.graph));
+    std::move(more.sets.begin(), more.sets.end(), std::back_inserter(goldens.sets));
+    goldens.tensors.merge(more.tensors);
+  }
   TensorMap got;
   out.from_dump = !options.dump.empty();
   if (out.from_dump) got = PERAXIS_TRY(read_goldens(options.dump, out.graph)).tensors;
-  const std::vector<std::vector<uint8_t>> inputs = PERAXIS_TRY(choose_inputs(options, out.graph, goldens, got));
+  const std::vector<std::vector<uint8_t>> inputs =
+      PERAXIS_TRY(choose_inputs(options, out.graph, goldens, got));
   const TensorMap reference = PERAXIS_TRY(reference_activations(
       out.graph, spans(inputs), kernel_options(options.build.reference, options.threads)));
 
@@ -139,14 +151,18 @@ CliResult<Comparison> compare(const CompareOptions& options) {
   const auto stored_inputs = inputs_of(out.graph, goldens.tensors);
   if (stored_inputs ? *stored_inputs == inputs : same_inputs)
     for (const auto& [tensor, values] : goldens.tensors)
-      if (const auto d = compare_tensor(out.graph, tensor, got, goldens.tensors)) out.golden_tensors.emplace_back(tensor, *d);
+      if (const auto d = compare_tensor(out.graph, tensor, got, goldens.tensors))
+        out.golden_tensors.emplace_back(tensor, *d);
   const std::vector<bool> wanted = activations(out.graph);
   for (size_t t = 0; t < wanted.size(); ++t)
-    if (wanted[t] && got.find(static_cast<int32_t>(t)) == got.end()) out.removed.push_back(static_cast<int32_t>(t));
+    if (wanted[t] && got.find(static_cast<int32_t>(t)) == got.end())
+      out.removed.push_back(static_cast<int32_t>(t));
   return out;
 }
 
-Json optional_json(const std::optional<Difference>& d) { return d ? difference_json(*d) : Json(nullptr); }
+Json optional_json(const std::optional<Difference>& d) {
+  return d ? difference_json(*d) : Json(nullptr);
+}
 
 Json output_json(const ir::Graph& graph, const OutputDifference& entry) {
   Json out;
@@ -179,7 +195,8 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
   for (const OutputDifference& entry : c.end_to_end) out["end_to_end"].push_back(output_json(c.graph, entry));
   if (!options.goldens.empty()) {
     out["goldens"] = {{"sets", Json::array()}, {"tensors", Json::array()}};
-    for (const OutputDifference& entry : c.golden_sets) out["goldens"]["sets"].push_back(output_json(c.graph, entry));
+    for (const OutputDifference& entry : c.golden_sets)
+      out["goldens"]["sets"].push_back(output_json(c.graph, entry));
     for (const auto& [tensor, d] : c.golden_tensors) {
       Json entry{{"tensor", tensor}, {"name", c.graph.tensor(tensor).name}};
       entry.update(difference_json(d));
@@ -188,7 +205,8 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
   }
   out["removed"] = c.removed;
   const int64_t all = graph_macs(c.graph);
-  out["npu"] = {{"tasks", c.tasks}, {"macs", c.macs},
+  out["npu"] = {{"tasks", c.tasks},
+                {"macs", c.macs},
                 {"mac_share", all == 0 ? 0.0 : static_cast<double>(c.macs) / static_cast<double>(all)}};
   return out;
 }
@@ -201,17 +219,19 @@ std::vector<std::string> difference_cells(const std::optional<Difference>& d) {
 std::string outputs_text(const ir::Graph& graph, const std::vector<OutputDifference>& entries, bool sets) {
   base::Table table({"set", "output", "elements", "differing", "%", "max", "mean", "-2-/-1/0/1/2+", "name"});
   for (const OutputDifference& entry : entries)
-    table.add_row({sets ? std::to_string(entry.set) : "", std::to_string(entry.output),
-                   base::with_thousands(entry.difference.elements), base::with_thousands(entry.difference.differing),
-                   fmt::format("{:.4f}", entry.difference.percent()), fmt::format("{:g}", entry.difference.max),
-                   fmt::format("{:.5f}", entry.difference.mean()), histogram_text(entry.difference),
-                   short_name(graph.tensor(graph.outputs[entry.output]).name)});
+    table.add_row(
+        {sets ? std::to_string(entry.set) : "", std::to_string(entry.output),
+         base::with_thousands(entry.difference.elements), base::with_thousands(entry.difference.differing),
+         fmt::format("{:.4f}", entry.difference.percent()), fmt::format("{:g}", entry.difference.max),
+         fmt::format("{:.5f}", entry.difference.mean()), histogram_text(entry.difference),
+         short_name(graph.tensor(graph.outputs[entry.output]).name)});
   return table.text();
 }
 
 void print_comparison(const CompareOptions& options, const Comparison& c) {
-  std::string text = fmt::format("{}: accuracy {}, strategy {}, against the {} kernels\n\n", printable(options.model),
-                                 options.build.accuracy, options.build.strategy, options.build.reference);
+  std::string text =
+      fmt::format("{}: accuracy {}, strategy {}, against the {} kernels\n\n", printable(options.model),
+                  options.build.accuracy, options.build.strategy, options.build.reference);
   base::Table table({"op", "kind", "device", "isolated %", "max", "-2-/-1/0/1/2+", "accumulated %", "max",
                      "-2-/-1/0/1/2+", "name"});
   std::vector<exe::LayerPlan> plans;
@@ -226,12 +246,14 @@ void print_comparison(const CompareOptions& options, const Comparison& c) {
   }
   text += table.text();
   if (c.pooled)
-    text += fmt::format("\nisolated, all layers of the NPU: {} of {} values differ ({:.4f} %), at most by {:g}\n",
-                        base::with_thousands(c.pooled->differing), base::with_thousands(c.pooled->elements),
-                        c.pooled->percent(), c.pooled->max);
+    text +=
+        fmt::format("\nisolated, all layers of the NPU: {} of {} values differ ({:.4f} %), at most by {:g}\n",
+                    base::with_thousands(c.pooled->differing), base::with_thousands(c.pooled->elements),
+                    c.pooled->percent(), c.pooled->max);
   text += fallback_text(c.graph, plans);
   text += "\nend to end, against the reference kernels\n" + outputs_text(c.graph, c.end_to_end, false);
-  if (!c.golden_sets.empty()) text += "\nend to end, against the goldens\n" + outputs_text(c.graph, c.golden_sets, true);
+  if (!c.golden_sets.empty())
+    text += "\nend to end, against the goldens\n" + outputs_text(c.graph, c.golden_sets, true);
   if (!c.golden_tensors.empty()) {
     Difference all;
     for (const auto& [tensor, d] : c.golden_tensors) all.add(d);
@@ -248,9 +270,14 @@ void add_compare(CLI::App& app, CliStatus& outcome) {
   const auto options = std::make_shared<CompareOptions>();
   app.add_option("MODEL", options->model, "a TFLite model")->required();
   add_input_options(app, options->inputs);
-  app.add_option("--goldens", options->goldens, "stored sets i<k>_<n>, o<k>_<n>, or activations t<index>")
-      ->type_name("F.npz");
-  app.add_option("--dump", options->dump, "activations (run --dump-tensors) to compare instead of running")
+  not_empty(app.add_option("--goldens", options->goldens,
+                           "stored sets i<k>_<n>, o<k>_<n>, or activations t<index>; repeatable"))
+      ->type_name("F.npz")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  not_empty(app.add_option("--dump", options->dump,
+                           "activations (run --dump-tensors) to compare instead of running"))
       ->type_name("D.npz");
   add_build_options(app, options->build);
   app.add_flag("--json", options->json, "one JSON document on stdout");
@@ -261,8 +288,10 @@ void add_compare(CLI::App& app, CliStatus& outcome) {
       outcome = tl::unexpected<CliError>(result.error());
       return;
     }
-    if (options->json) print_json(comparison_json(*options, *result));
-    else print_comparison(*options, *result);
+    if (options->json)
+      print_json(comparison_json(*options, *result));
+    else
+      print_comparison(*options, *result);
   });
 }
 

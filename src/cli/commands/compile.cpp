@@ -28,8 +28,8 @@ std::string summary(const CompileOptions& options, const ir::Graph& graph, const
   const int64_t all = graph_macs(graph);
   std::string text = fmt::format(
       "{}: {} bytes, {} tasks, {} command words, {} buffers, {:.2f} % of the convolutions on the NPU\n",
-      printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)), executable.tasks.size(),
-      base::with_thousands(words), executable.buffers.size(),
+      printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)),
+      executable.tasks.size(), base::with_thousands(words), executable.buffers.size(),
       all == 0 ? 0.0 : 100.0 * static_cast<double>(on_npu) / static_cast<double>(all));
   return text + fallback_text(graph, executable.layers);
 }
@@ -53,7 +53,9 @@ void add_compile(CLI::App& app, CliStatus& outcome) {
   app.add_option("MODEL", options->model, "a TFLite model")->required();
   app.add_option("-o,--output", options->output, "the executable to write")->type_name("FILE")->required();
   add_build_options(app, options->build);
-  app.add_option("--target", options->target, "the chip")->check(CLI::IsMember({"rk3588"}))->capture_default_str();
+  app.add_option("--target", options->target, "the chip")
+      ->check(CLI::IsMember({"rk3588"}))
+      ->capture_default_str();
   app.add_flag("--no-fallback", options->build.no_fallback,
                "fail when the multiplications of a convolution would not run on the NPU");
   app.callback([options, &outcome] { outcome = compile_command(*options); });

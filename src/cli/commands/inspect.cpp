@@ -51,8 +51,11 @@ Json model_json(const InspectOptions& options, const ir::Graph& graph, uint64_t 
     entry["outputs"] = tensors_json(graph, graph.ops[op].outputs);
     entry["macs"] = op_macs(graph, op);
     if (const auto spread = scale_spread(graph, op))
-      entry["weight_scales"] = {{"channels", spread->channels}, {"all_zero", spread->dead}, {"min", spread->min},
-                                {"max", spread->max},           {"ratio", spread->ratio}};
+      entry["weight_scales"] = {{"channels", spread->channels},
+                                {"all_zero", spread->dead},
+                                {"min", spread->min},
+                                {"max", spread->max},
+                                {"ratio", spread->ratio}};
     out["operators"].push_back(std::move(entry));
   }
   return out;
@@ -63,8 +66,8 @@ std::string scales_text(const ScaleSpread& spread) {
 }
 
 void print_model(const InspectOptions& options, const ir::Graph& graph) {
-  std::string text = fmt::format("{}: {} operators, {} multiplications\n", printable(options.file), graph.ops.size(),
-                                 base::with_thousands(graph_macs(graph)));
+  std::string text = fmt::format("{}: {} operators, {} multiplications\n", printable(options.file),
+                                 graph.ops.size(), base::with_thousands(graph_macs(graph)));
   const auto list = [&](const char* what, const std::vector<int32_t>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const ir::Tensor& tensor = graph.tensor(tensors[i]);
@@ -74,43 +77,51 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
   };
   list("input", graph.inputs);
   list("output", graph.outputs);
-  base::Table table({"op", "kind", "input", "weights", "output", "type", "output scale (zp)", "weight scales", "ratio",
-                     "all-zero", "MACs", "name"});
+  base::Table table({"op", "kind", "input", "weights", "output", "type", "output scale (zp)", "weight scales",
+                     "ratio", "all-zero", "MACs", "name"});
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     const ir::Op& o = graph.ops[op];
-    const bool convolution = ir::is_convolution_like(o.kind) && o.inputs.size() > 1 && o.inputs[1] != ir::kAbsent;
+    const bool convolution =
+        ir::is_convolution_like(o.kind) && o.inputs.size() > 1 && o.inputs[1] != ir::kAbsent;
     const auto spread = scale_spread(graph, op);
     const ir::Tensor* output = o.outputs.empty() ? nullptr : &graph.tensor(o.outputs.front());
-    table.add_row({std::to_string(op), ir::op_name(o.kind),
-                   o.inputs.empty() || o.inputs[0] == ir::kAbsent ? "" : shape_text(graph.tensor(o.inputs[0])),
-                   convolution ? shape_text(graph.tensor(o.inputs[1])) : "", output ? shape_text(*output) : "",
-                   output ? ir::data_type_name(output->type) : "", output ? quant_text(output->quant) : "",
-                   spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
-                   spread ? std::to_string(spread->dead) : "",
-                   convolution ? base::with_thousands(op_macs(graph, op)) : "",
-                   short_name(op_output_name(graph, op))});
+    table.add_row(
+        {std::to_string(op), ir::op_name(o.kind),
+         o.inputs.empty() || o.inputs[0] == ir::kAbsent ? "" : shape_text(graph.tensor(o.inputs[0])),
+         convolution ? shape_text(graph.tensor(o.inputs[1])) : "", output ? shape_text(*output) : "",
+         output ? ir::data_type_name(output->type) : "", output ? quant_text(output->quant) : "",
+         spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
+         spread ? std::to_string(spread->dead) : "",
+         convolution ? base::with_thousands(op_macs(graph, op)) : "", short_name(op_output_name(graph, op))});
   }
   print_text(text + table.text());
 }
 
 const char* kind_name(exe::BufferKind kind) {
   switch (kind) {
-    case exe::BufferKind::Commands: return "commands";
-    case exe::BufferKind::Constants: return "constants";
-    case exe::BufferKind::Activations: return "activations";
+    case exe::BufferKind::Commands:
+      return "commands";
+    case exe::BufferKind::Constants:
+      return "constants";
+    case exe::BufferKind::Activations:
+      return "activations";
   }
   return "?";
 }
 const char* kind_name(exe::TaskKind kind) {
   switch (kind) {
-    case exe::TaskKind::Direct: return "direct";
-    case exe::TaskKind::Depthwise: return "depthwise";
-    case exe::TaskKind::BlockDiagonal: return "block-diagonal";
+    case exe::TaskKind::Direct:
+      return "direct";
+    case exe::TaskKind::Depthwise:
+      return "depthwise";
+    case exe::TaskKind::BlockDiagonal:
+      return "block-diagonal";
   }
   return "?";
 }
 
-Json executable_json(const InspectOptions& options, const exe::Executable& executable, const ir::Graph& graph) {
+Json executable_json(const InspectOptions& options, const exe::Executable& executable,
+                     const ir::Graph& graph) {
   Json out;
   out["model"] = options.file;
   out["kind"] = "executable";
@@ -126,25 +137,33 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   out["layers"] = layers_json(graph, executable.layers);
   out["tasks"] = Json::array();
   for (const exe::Task& task : executable.tasks)
-    out["tasks"].push_back({{"op", task.op}, {"kind", kind_name(task.kind)}, {"first_word", task.first_word},
-                            {"words", task.words}, {"first_row", task.first_row}, {"rows", task.rows},
+    out["tasks"].push_back({{"op", task.op},
+                            {"kind", kind_name(task.kind)},
+                            {"first_word", task.first_word},
+                            {"words", task.words},
+                            {"first_row", task.first_row},
+                            {"rows", task.rows},
                             {"input_channels", task.real_input_channels},
-                            {"output_channels", task.real_output_channels}, {"set", task.set}});
+                            {"output_channels", task.real_output_channels},
+                            {"set", task.set}});
   out["buffers"] = Json::array();
   for (const exe::Buffer& buffer : executable.buffers)
-    out["buffers"].push_back({{"name", buffer.name}, {"kind", kind_name(buffer.kind)}, {"bytes", buffer.size}});
+    out["buffers"].push_back(
+        {{"name", buffer.name}, {"kind", kind_name(buffer.kind)}, {"bytes", buffer.size}});
   out["steps"] = executable.steps.size();
   out["relocations"] = executable.relocations.size();
   return out;
 }
 
-void print_executable(const InspectOptions& options, const exe::Executable& executable, const ir::Graph& graph) {
-  std::string text = fmt::format("{}: executable for {}, made by {} from '{}' (xxh64 {:016x})\n"
-                                 "accuracy {}, reference {}, strategy {}; {} tasks, {} steps, {} relocations\n\n",
-                                 printable(options.file), printable(executable.target), printable(executable.compiler),
-                                 printable(executable.model), executable.model_hash, printable(executable.accuracy),
-                                 printable(executable.reference), printable(executable.strategy),
-                                 executable.tasks.size(), executable.steps.size(), executable.relocations.size());
+void print_executable(const InspectOptions& options, const exe::Executable& executable,
+                      const ir::Graph& graph) {
+  std::string text = fmt::format(
+      "{}: executable for {}, made by {} from '{}' (xxh64 {:016x})\n"
+      "accuracy {}, reference {}, strategy {}; {} tasks, {} steps, {} relocations\n\n",
+      printable(options.file), printable(executable.target), printable(executable.compiler),
+      printable(executable.model), executable.model_hash, printable(executable.accuracy),
+      printable(executable.reference), printable(executable.strategy), executable.tasks.size(),
+      executable.steps.size(), executable.relocations.size());
   base::Table buffers({"buffer", "kind", "bytes"});
   for (const exe::Buffer& buffer : executable.buffers)
     buffers.add_row({printable(buffer.name), kind_name(buffer.kind), base::with_thousands(buffer.size)});
@@ -159,8 +178,8 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
   base::Table tasks({"task", "op", "kind", "words", "first row", "rows", "in", "out", "set"});
   for (size_t i = 0; i < executable.tasks.size(); ++i) {
     const exe::Task& task = executable.tasks[i];
-    tasks.add_row({std::to_string(i), std::to_string(task.op), kind_name(task.kind), std::to_string(task.words),
-                   std::to_string(task.first_row), std::to_string(task.rows),
+    tasks.add_row({std::to_string(i), std::to_string(task.op), kind_name(task.kind),
+                   std::to_string(task.words), std::to_string(task.first_row), std::to_string(task.rows),
                    std::to_string(task.real_input_channels), std::to_string(task.real_output_channels),
                    std::to_string(task.set)});
   }
@@ -170,13 +189,17 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
 CliStatus inspect_command(const InspectOptions& options) {
   const Loaded loaded = PERAXIS_TRY(load(options.file));
   if (loaded.model) {
-    if (options.json) print_json(model_json(options, *loaded.model, loaded.hash));
-    else print_model(options, *loaded.model);
+    if (options.json)
+      print_json(model_json(options, *loaded.model, loaded.hash));
+    else
+      print_model(options, *loaded.model);
     return {};
   }
   const ir::Graph graph = PERAXIS_TRY(runtime::load_graph(*loaded.executable));
-  if (options.json) print_json(executable_json(options, *loaded.executable, graph));
-  else print_executable(options, *loaded.executable, graph);
+  if (options.json)
+    print_json(executable_json(options, *loaded.executable, graph));
+  else
+    print_executable(options, *loaded.executable, graph);
   return {};
 }
 

@@ -50,7 +50,8 @@ CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
                    loaded.executable->accuracy, loaded.executable->reference, loaded.executable->strategy,
                    options.build.given.front());
     if (options.device == "cpu")
-      return usage("{} is compiled for the NPU and cannot run with --device cpu; give the model", options.model);
+      return usage("{} is compiled for the NPU and cannot run with --device cpu; give the model",
+                   options.model);
     if (options.build.no_fallback)
       return usage("--no-fallback is a choice of compilation; {} is already compiled", options.model);
   }
@@ -81,13 +82,14 @@ std::string in_dir(const std::string& dir, const std::string& name) {
 Status write_outputs(const RunOptions& options, const std::optional<vision::Image>& picture, Run& run) {
   for (size_t i = 0; i < run.execution.outputs.size(); ++i) {
     const std::string path = in_dir(options.output_dir, fmt::format("{}.npy", i));
-    PERAXIS_TRY(base::write_npy(path, tensor_array(run.graph.tensor(run.graph.outputs[i]), run.execution.outputs[i])));
+    PERAXIS_TRY(base::write_npy(
+        path, tensor_array(run.graph.tensor(run.graph.outputs[i]), run.execution.outputs[i])));
     run.files.push_back(path);
   }
   if (!picture) return {};
-  const std::span<const vision::Detection> boxes = run.interpretation
-                                                       ? std::span<const vision::Detection>(run.interpretation->detections)
-                                                       : std::span<const vision::Detection>();
+  const std::span<const vision::Detection> boxes =
+      run.interpretation ? std::span<const vision::Detection>(run.interpretation->detections)
+                         : std::span<const vision::Detection>();
   const vision::Image drawn = PERAXIS_TRY(vision::draw_detections(*picture, boxes));
   run.annotated = in_dir(options.output_dir, "annotated.png");
   return base::write_file(run.annotated, std::span<const uint8_t>(PERAXIS_TRY(vision::encode_png(drawn))));
@@ -102,8 +104,10 @@ Status write_dump(const std::string& path, const ir::Graph& graph,
   for (size_t t = 0; t < wanted.size(); ++t) {
     if (!wanted[t]) continue;
     const auto found = seen.find(static_cast<int32_t>(t));
-    if (found == seen.end()) removed.push_back(static_cast<int64_t>(t));
-    else arrays[fmt::format("t{}", t)] = tensor_array(graph.tensor(found->first), found->second);
+    if (found == seen.end())
+      removed.push_back(static_cast<int64_t>(t));
+    else
+      arrays[fmt::format("t{}", t)] = tensor_array(graph.tensor(found->first), found->second);
   }
   arrays["removed"] = base::make_array<int64_t>({static_cast<int64_t>(removed.size())}, removed);
   return base::write_npz(path, arrays);
@@ -125,11 +129,14 @@ Json run_json(const RunOptions& options, const Run& run) {
     for (const char* key : {"shape", "dtype", "scale", "zero_point"}) entry[key] = tensor[key];
     out["outputs"].push_back(std::move(entry));
   }
-  const auto label = [](const std::optional<std::string>& name) { return name ? Json(*name) : Json(nullptr); };
+  const auto label = [](const std::optional<std::string>& name) {
+    return name ? Json(*name) : Json(nullptr);
+  };
   if (run.interpretation && run.interpretation->detects()) {
     out["detections"] = Json::array();
     for (const vision::Detection& d : run.interpretation->detections)
-      out["detections"].push_back({{"class", d.class_id}, {"label", label(d.label)}, {"score", d.score}, {"box", d.box}});
+      out["detections"].push_back(
+          {{"class", d.class_id}, {"label", label(d.label)}, {"score", d.score}, {"box", d.box}});
   } else if (run.interpretation && run.interpretation->head == vision::HeadKind::Classification) {
     out["top"] = Json::array();
     for (const vision::ClassScore& c : run.interpretation->top)
@@ -137,11 +144,13 @@ Json run_json(const RunOptions& options, const Run& run) {
   }
   if (!run.annotated.empty()) out["annotated"] = run.annotated;
   const int64_t all = graph_macs(run.graph);
-  out["npu"] = {{"tasks", run.execution.tasks},
-                {"macs", run.execution.macs},
-                {"mac_share", all == 0 ? 0.0 : static_cast<double>(run.execution.macs) / static_cast<double>(all)}};
-  out["timing_ms"] = {{"load", run.load_ms},          {"compile", run.compile_ms},   {"run", run.execution.run_ms},
-                      {"npu", run.execution.npu_ms},  {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
+  out["npu"] = {
+      {"tasks", run.execution.tasks},
+      {"macs", run.execution.macs},
+      {"mac_share", all == 0 ? 0.0 : static_cast<double>(run.execution.macs) / static_cast<double>(all)}};
+  out["timing_ms"] = {{"load", run.load_ms},         {"compile", run.compile_ms},
+                      {"run", run.execution.run_ms}, {"npu", run.execution.npu_ms},
+                      {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
   out["layers"] = layers_json(run.graph, run.execution.layers);
   out["warnings"] = run.warnings;
   return out;
@@ -153,15 +162,17 @@ std::string interpretation_text(const Interpretation& found) {
     base::Table table({"class", "score", "x1", "y1", "x2", "y2"});
     table.align(0, base::Table::Align::Left);
     for (const vision::Detection& d : found.detections)
-      table.add_row({d.label ? printable(*d.label) : std::to_string(d.class_id), fmt::format("{:.3f}", d.score),
-                     fmt::format("{:.1f}", d.box[0]), fmt::format("{:.1f}", d.box[1]), fmt::format("{:.1f}", d.box[2]),
+      table.add_row({d.label ? printable(*d.label) : std::to_string(d.class_id),
+                     fmt::format("{:.3f}", d.score), fmt::format("{:.1f}", d.box[0]),
+                     fmt::format("{:.1f}", d.box[1]), fmt::format("{:.1f}", d.box[2]),
                      fmt::format("{:.1f}", d.box[3])});
     return table.text();
   }
   if (found.head != vision::HeadKind::Classification) return {};
   base::Table table({"class", "label", "score"});
   for (const vision::ClassScore& c : found.top)
-    table.add_row({std::to_string(c.class_id), c.label ? printable(*c.label) : "-", fmt::format("{:.4f}", c.score)});
+    table.add_row(
+        {std::to_string(c.class_id), c.label ? printable(*c.label) : "-", fmt::format("{:.4f}", c.score)});
   return table.text();
 }
 
@@ -176,20 +187,23 @@ void print_run(const RunOptions& options, const Run& run) {
   base::Table table({"output", "name", "shape", "type", "scale (zero point)", "file"});
   for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
     const ir::Tensor& tensor = run.graph.tensor(run.graph.outputs[i]);
-    table.add_row({std::to_string(i), printable(tensor.name), shape_text(tensor), ir::data_type_name(tensor.type),
-                   quant_text(tensor.quant), run.files.empty() ? "-" : printable(run.files[i])});
+    table.add_row({std::to_string(i), printable(tensor.name), shape_text(tensor),
+                   ir::data_type_name(tensor.type), quant_text(tensor.quant),
+                   run.files.empty() ? "-" : printable(run.files[i])});
   }
   text += table.text();
   if (!run.annotated.empty()) text += fmt::format("picture: {}\n", printable(run.annotated));
   const int64_t all = graph_macs(run.graph);
   if (run.execution.device != "cpu") {
-    text += fmt::format("\nNPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
-                        base::with_thousands(run.execution.tasks), base::with_thousands(run.execution.macs),
-                        all == 0 ? 0.0 : 100.0 * static_cast<double>(run.execution.macs) / static_cast<double>(all));
+    text += fmt::format(
+        "\nNPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
+        base::with_thousands(run.execution.tasks), base::with_thousands(run.execution.macs),
+        all == 0 ? 0.0 : 100.0 * static_cast<double>(run.execution.macs) / static_cast<double>(all));
     text += fallback_text(run.graph, run.execution.layers);
   }
-  text += fmt::format("time: load {:.0f} ms, compile {:.0f} ms, run {:.0f} ms (machine model {:.0f} ms, CPU {:.0f} ms)\n",
-                      run.load_ms, run.compile_ms, run.execution.run_ms, run.execution.npu_ms, run.execution.cpu_ms);
+  text += fmt::format(
+      "time: load {:.0f} ms, compile {:.0f} ms, run {:.0f} ms (machine model {:.0f} ms, CPU {:.0f} ms)\n",
+      run.load_ms, run.compile_ms, run.execution.run_ms, run.execution.npu_ms, run.execution.cpu_ms);
   for (const std::string& warning : run.warnings) text += "warning: " + printable(warning) + "\n";
   print_text(text);
 }
@@ -213,8 +227,9 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   return {};
 }
 
-Result<Execution> execute(const RunOptions& options, const std::string& device, const compiler::Options& build,
-                          Loaded& loaded, const BoundInputs& inputs, const Observer& observer, Run& run) {
+Result<Execution> execute(const RunOptions& options, const std::string& device,
+                          const compiler::Options& build, Loaded& loaded, const BoundInputs& inputs,
+                          const Observer& observer, Run& run) {
   const std::vector<std::span<const uint8_t>> spans = inputs.spans();
   if (device == "cpu")
     return run_on_cpu(run.graph, spans, kernel_options(run.reference, options.threads), observer);
@@ -247,7 +262,8 @@ CliStatus run_command(const RunOptions& options) {
     observer = [&seen](int32_t tensor, std::span<const uint8_t> values) {
       seen[tensor].assign(values.begin(), values.end());
     };
-  run.execution = PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
+  run.execution =
+      PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
   if (inputs.picture) {
     run.interpretation = PERAXIS_TRY(interpret(run.graph, run.execution.outputs, info, inputs.geometry));
     if (run.interpretation->head == vision::HeadKind::None)
@@ -256,8 +272,10 @@ CliStatus run_command(const RunOptions& options) {
   if (!options.output_dir.empty()) PERAXIS_TRY(write_outputs(options, inputs.picture, run));
   if (!options.dump.empty()) PERAXIS_TRY(write_dump(options.dump, run.graph, seen));
   run.total_ms = milliseconds_since(start);
-  if (options.json) print_json(run_json(options, run));
-  else print_run(options, run);
+  if (options.json)
+    print_json(run_json(options, run));
+  else
+    print_run(options, run);
   return {};
 }
 
@@ -267,18 +285,20 @@ void add_run(CLI::App& app, CliStatus& outcome) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("MODEL", options->model, "a TFLite model or a compiled executable")->required();
   add_input_options(app, options->inputs);
-  app.add_option("--model-info", options->info.model_info,
-                 "labels, strides and anchors (default: the model's name with .json)")
+  not_empty(app.add_option("--model-info", options->info.model_info,
+                           "labels, strides and anchors (default: the model's name with .json)"))
       ->type_name("F.json");
-  app.add_option("--labels", options->info.labels, "class names, one a line")->type_name("FILE");
+  not_empty(app.add_option("--labels", options->info.labels, "class names, one a line"))->type_name("FILE");
   app.add_option("--device", options->device, "sim, cpu or auto")
       ->check(CLI::IsMember({"sim", "cpu", "auto"}))
       ->capture_default_str();
   add_build_options(app, options->build);
   app.add_flag("--no-fallback", options->build.no_fallback,
                "fail when the multiplications of a convolution would not run on the NPU");
-  app.add_option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go")->type_name("DIR");
-  app.add_option("--dump-tensors", options->dump, "every activation by tensor index")->type_name("F.npz");
+  not_empty(app.add_option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go"))
+      ->type_name("DIR");
+  not_empty(app.add_option("--dump-tensors", options->dump, "every activation by tensor index"))
+      ->type_name("F.npz");
   app.add_flag("--json", options->json, "one JSON document on stdout");
   add_threads_option(app, options->threads);
   app.callback([options, &outcome] { outcome = run_command(*options); });

@@ -59,8 +59,8 @@ TEST(Layout, UploadPutsEveryElementWhereTheFormulaSays) {
                 const uint8_t stored = host[static_cast<size_t>((y * shape.w + x) * shape.c + c)];
                 want = is_uint8 ? int{stored} - 128 : int{static_cast<int8_t>(stored)};
               }
-              ASSERT_EQ(got, want) << shape.h << "x" << shape.w << "x" << shape.c << " at " << y << "," << x << ","
-                                   << c << (is_uint8 ? " uint8" : " int8");
+              ASSERT_EQ(got, want) << shape.h << "x" << shape.w << "x" << shape.c << " at " << y << "," << x
+                                   << "," << c << (is_uint8 ? " uint8" : " int8");
             }
       }
 }
@@ -107,7 +107,8 @@ TEST(Layout, GatherTakesEachChannelFromItsRegionAndSlot) {
         }
         const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
         const auto& region = channel.region == 0 ? first : second;
-        ASSERT_EQ(got, region[int8_index(step.regions[static_cast<size_t>(channel.region)], y, x, channel.slot)]);
+        ASSERT_EQ(got,
+                  region[int8_index(step.regions[static_cast<size_t>(channel.region)], y, x, channel.slot)]);
       }
 }
 

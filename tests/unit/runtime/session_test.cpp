@@ -143,11 +143,16 @@ ir::Graph chain_graph(int32_t convolutions) {
   return g;
 }
 
-exe::Cube cube_at(int64_t offset) { return {1, offset, kH, kW, kSlots, 1}; }
+exe::Cube cube_at(int64_t offset) {
+  return {1, offset, kH, kW, kSlots, 1};
+}
 
-exe::Placement place(int32_t tensor, int64_t offset) { return {tensor, cube_at(offset), kC, false, -3}; }
+exe::Placement place(int32_t tensor, int64_t offset) {
+  return {tensor, cube_at(offset), kC, false, -3};
+}
 
-// Adds a program to the executable: copies `bytes` from `from` to `to` (offsets in buffer 1), adding `addend`.
+// Adds a program to the executable: copies `bytes` from `from` to `to` (offsets in buffer 1), adding
+// `addend`.
 void add_task(exe::Executable& e, int32_t op, int64_t from, int64_t to, uint32_t addend, Mode mode = kAdd) {
   std::vector<uint8_t>& words = e.buffers[0].data;
   const auto first = static_cast<int64_t>(words.size() / 8);
@@ -208,7 +213,8 @@ std::vector<uint8_t> pooled(const std::vector<uint8_t>& map) {
       int best = -128;
       for (int dy = 0; dy < 2; ++dy)
         for (int dx = 0; dx < 2; ++dx)
-          best = std::max<int>(best, static_cast<int8_t>(map[static_cast<size_t>((dy * kW + 2 * x + dx) * kC + c)]));
+          best = std::max<int>(
+              best, static_cast<int8_t>(map[static_cast<size_t>((dy * kW + 2 * x + dx) * kC + c)]));
       out.push_back(static_cast<uint8_t>(best));
     }
   return out;
@@ -306,8 +312,10 @@ TEST(Session, RequantizesIntCubesOnTheHost) {
     host.channels.push_back(channel);
   }
   e.host_steps = {host};
-  e.steps = {{exe::StepKind::Upload, -1, 0, 0, 0, -1},   {exe::StepKind::Job, -1, -1, 0, 1, -1},
-             {exe::StepKind::Requantize, 0, 1, 0, 0, 0}, {exe::StepKind::Download, -1, 1, 0, 0, -1},
+  e.steps = {{exe::StepKind::Upload, -1, 0, 0, 0, -1},
+             {exe::StepKind::Job, -1, -1, 0, 1, -1},
+             {exe::StepKind::Requantize, 0, 1, 0, 0, 0},
+             {exe::StepKind::Download, -1, 1, 0, 0, -1},
              {exe::StepKind::Cpu, 1, -1, 0, 0, -1}};
   FakeDevice device;
   std::map<int32_t, std::vector<uint8_t>> seen;

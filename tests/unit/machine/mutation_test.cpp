@@ -1,0 +1,56 @@
+// Programs with a few random bits changed: the fast and the obvious path must both refuse, or both give the
+// same bytes. Reaches strides, sizes, pads and dilations that no hand-written case has.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "program.hpp"
+
+namespace peraxis::machine::test {
+namespace {
+
+std::string outcome(const Layer& layer, const Data& data, const std::vector<uint64_t>& words, bool plain) {
+  Options options;
+  options.plain = plain;
+  options.max_task_macs = 4'000'000;
+  options.switches.refuse_partial_groups = false;
+  Bench bench(options);
+  bench.load(layer, data);
+  bench.add_words(kCommands, words);
+  const auto result = bench.run(static_cast<uint32_t>(words.size()));
+  if (!result) return result.error().text();
+  const std::vector<uint8_t>& bytes = bench.bytes(kOutput);
+  return "done" + std::string(bytes.begin(), bytes.end());
+}
+
+TEST(Mutation, FastEqualsPlain) {
+  std::mt19937 rng(20);
+  int accepted = 0;
+  for (const bool depthwise : {false, true}) {
+    Layer l;
+    l.h = 7, l.w = 6, l.c = 48, l.n = 40, l.ho = 7, l.wo = 6;
+    l.depthwise = depthwise;
+    if (depthwise) l.n = l.c;
+    l.pad = 0x44332211;
+    l.bs.on = l.bs.alu = l.bs.alu_memory = true;
+    l.ow = 7;
+    l.scale = 20000, l.shift = 25;
+    const Data data = random_data(l, 3);
+    const std::vector<uint64_t> whole = make_program(l).words();
+    for (int round = 0; round < 1500; ++round) {
+      std::vector<uint64_t> words = whole;
+      for (uint32_t i = 0; i < 1 + rng() % 3; ++i) {
+        // Mostly low bits: high ones are refused at once.
+        const uint64_t bits = uint64_t{1} << (rng() % 4 == 0 ? rng() % 32 : rng() % 9);
+        words[rng() % (words.size() - 4)] ^= bits << 16;
+      }
+      const std::string fast = outcome(l, data, words, false);
+      ASSERT_EQ(fast, outcome(l, data, words, true)) << "round " << round;
+      accepted += fast.starts_with("done") ? 1 : 0;
+    }
+  }
+  EXPECT_GT(accepted, 300) << "too few programs ran to compare anything";
+}
+
+}  // namespace
+}  // namespace peraxis::machine::test
