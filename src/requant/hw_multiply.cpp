@@ -91,8 +91,18 @@ bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuP
     const int32_t high = reference_output(layer, channel, channel.acc_max());
     return high - low <= 2 && constant_params((low + high) / 2, dpu, params);
   }
-  params.c = static_cast<int16_t>(factor);
-  if (!choose_addend(layer, channel, reference, dpu, params)) return false;
+  // The neighbours of the nearest factor are tried too: with two roundings the nearest is not always the best.
+  double best_cost = 1e300;
+  for (const double candidate : {factor, factor - 1, factor + 1}) {
+    if (candidate < 1 || candidate > kMaxFactor) continue;
+    ChannelParams trial;
+    double cost = 0;
+    trial.c = static_cast<int16_t>(candidate);
+    if (!choose_addend(layer, channel, reference, dpu, trial, &cost) || cost >= best_cost) continue;
+    best_cost = cost;
+    params = trial;
+  }
+  if (best_cost == 1e300) return false;
   if (!stays_in_int32(channel, params, dpu)) return false;
   std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
   for (int64_t& t : hardware) t += channel.addend - params.a;

@@ -46,7 +46,7 @@ int64_t clip(int128 x, int64_t low, int64_t high) {
 
 // Weight of an output distance |y - z_out| in the addend search: activations of trained detectors fall off
 // about exponentially (chosen on the models of the accuracy table, docs/accuracy.md).
-constexpr double kActivationDecay = 16.0;
+constexpr double kActivationDecay = 32.0;
 
 const std::array<double, 512>& distance_weights() {
   static const std::array<double, 512> weights = [] {
