@@ -13,25 +13,28 @@ namespace {
 
 constexpr uint32_t kSchemaVersion = 3;
 
-// The verifier measures alignment from the start of the bytes; the 64-bit zero points are read in place.
-bool aligned(std::span<const uint8_t> bytes) { return reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0; }
+// The verifier measures alignment from the start of the bytes; fields of up to 64 bits are read in place.
+bool aligned(std::span<const uint8_t> bytes) {
+  return reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0;
+}
 
 Result<const tfl::Model*> open_model(std::span<const uint8_t> bytes) {
   if (!looks_like_tflite(bytes)) {
-    return fail(ErrorCode::InvalidModel, "not a TensorFlow Lite file: the identifier TFL3 is missing ({} bytes)",
-                bytes.size());
+    return fail(ErrorCode::InvalidModel,
+                "not a TensorFlow Lite file: the identifier TFL3 is missing ({} bytes)", bytes.size());
   }
   if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
     return fail(ErrorCode::Unsupported, "the file has {} bytes; the limit is 2 GB", bytes.size());
   }
   flatbuffers::Verifier verifier(bytes.data(), bytes.size());
   if (!tfl::VerifyModelBuffer(verifier)) {
-    return fail(ErrorCode::InvalidModel, "the file is damaged or cut off: its tables do not verify ({} bytes)",
-                bytes.size());
+    return fail(ErrorCode::InvalidModel,
+                "the file is damaged or cut off: its tables do not verify ({} bytes)", bytes.size());
   }
   const tfl::Model* model = tfl::GetModel(bytes.data());
   if (model->version() != kSchemaVersion) {
-    return fail(ErrorCode::Unsupported, "schema version {}; only {} is supported", model->version(), kSchemaVersion);
+    return fail(ErrorCode::Unsupported, "schema version {}; only {} is supported", model->version(),
+                kSchemaVersion);
   }
   return model;
 }
@@ -54,8 +57,8 @@ Result<std::vector<int32_t>> read_ends(const flatbuffers::Vector<int32_t>* sourc
   if (source == nullptr) return out;
   for (const int32_t index : *source) {
     if (index < 0 || static_cast<size_t>(index) >= tensor_count) {
-      return fail(ErrorCode::InvalidModel, "graph {} {} is tensor {}, the file has {}", what, out.size(), index,
-                  tensor_count);
+      return fail(ErrorCode::InvalidModel, "graph {} {} is tensor {}, the file has {}", what, out.size(),
+                  index, tensor_count);
     }
     out.push_back(index);
   }
@@ -68,8 +71,8 @@ Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgr
   const size_t tensor_count = subgraph.tensors() == nullptr ? 0 : subgraph.tensors()->size();
   for (flatbuffers::uoffset_t i = 0; i < tensor_count; ++i) {
     const tfl::Tensor* tensor = subgraph.tensors()->Get(i);
-    graph.tensors.push_back(PERAXIS_TRY_NOTE(read_tensor(model, *tensor, budget), "in tensor {} '{}'", i,
-                                             tensor_name(*tensor)));
+    graph.tensors.push_back(
+        PERAXIS_TRY_NOTE(read_tensor(model, *tensor, budget), "in tensor {} '{}'", i, tensor_name(*tensor)));
   }
   const size_t op_count = subgraph.operators() == nullptr ? 0 : subgraph.operators()->size();
   for (flatbuffers::uoffset_t i = 0; i < op_count; ++i) {

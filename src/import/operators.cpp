@@ -11,11 +11,16 @@ namespace {
 
 Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
   switch (type) {
-    case tfl::ActivationFunctionType::NONE: return ir::Activation::None;
-    case tfl::ActivationFunctionType::RELU: return ir::Activation::Relu;
-    case tfl::ActivationFunctionType::RELU_N1_TO_1: return ir::Activation::ReluN1To1;
-    case tfl::ActivationFunctionType::RELU6: return ir::Activation::Relu6;
-    default: break;
+    case tfl::ActivationFunctionType::NONE:
+      return ir::Activation::None;
+    case tfl::ActivationFunctionType::RELU:
+      return ir::Activation::Relu;
+    case tfl::ActivationFunctionType::RELU_N1_TO_1:
+      return ir::Activation::ReluN1To1;
+    case tfl::ActivationFunctionType::RELU6:
+      return ir::Activation::Relu6;
+    default:
+      break;
   }
   const char* name = tfl::EnumNameActivationFunctionType(type);
   return fail(ErrorCode::Unsupported, "the fused activation {} (code {}) is not supported",
@@ -24,16 +29,20 @@ Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
 
 Result<ir::Padding> read_padding(tfl::Padding padding) {
   switch (padding) {
-    case tfl::Padding::SAME: return ir::Padding::Same;
-    case tfl::Padding::VALID: return ir::Padding::Valid;
+    case tfl::Padding::SAME:
+      return ir::Padding::Same;
+    case tfl::Padding::VALID:
+      return ir::Padding::Valid;
   }
-  return fail(ErrorCode::InvalidModel, "the padding code {} is not SAME (0) or VALID (1)", static_cast<int>(padding));
+  return fail(ErrorCode::InvalidModel, "the padding code {} is not SAME (0) or VALID (1)",
+              static_cast<int>(padding));
 }
 
 // The options table of type T, or null when the operator has none.
 template <class T>
 Result<const T*> options(const tfl::Operator& op) {
-  if (op.builtin_options_type() == tfl::BuiltinOptions::NONE || op.builtin_options() == nullptr) return nullptr;
+  if (op.builtin_options_type() == tfl::BuiltinOptions::NONE || op.builtin_options() == nullptr)
+    return nullptr;
   if (op.builtin_options_type() != tfl::BuiltinOptionsTraits<T>::enum_value) {
     const char* name = tfl::EnumNameBuiltinOptions(op.builtin_options_type());
     return fail(ErrorCode::InvalidModel, "its options are of another operator ({}, type {})",
@@ -49,7 +58,9 @@ Result<const T*> required_options(const tfl::Operator& op) {
   return table;
 }
 
-Result<ir::Attributes> no_attributes(const tfl::Operator&) { return ir::Attributes{ir::NoAttributes{}}; }
+Result<ir::Attributes> no_attributes(const tfl::Operator&) {
+  return ir::Attributes{ir::NoAttributes{}};
+}
 
 template <class T>
 Result<ir::Attributes> binary(const tfl::Operator& op) {
@@ -149,26 +160,41 @@ Result<ir::Attributes> leaky_relu(const tfl::Operator& op) {
 
 Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op) {
   switch (kind) {
-    case ir::OpKind::Add: return binary<tfl::AddOptions>(op);
+    case ir::OpKind::Add:
+      return binary<tfl::AddOptions>(op);
     case ir::OpKind::AveragePool2D:
-    case ir::OpKind::MaxPool2D: return pool(op);
-    case ir::OpKind::Concatenation: return concatenation(op);
-    case ir::OpKind::Conv2D: return convolution<tfl::Conv2DOptions>(op);
-    case ir::OpKind::DepthwiseConv2D: return convolution<tfl::DepthwiseConv2DOptions>(op);
-    case ir::OpKind::FullyConnected: return fully_connected(op);
-    case ir::OpKind::Mul: return binary<tfl::MulOptions>(op);
-    case ir::OpKind::Softmax: return softmax(op);
-    case ir::OpKind::Mean: return reduce(op);
-    case ir::OpKind::Sub: return binary<tfl::SubOptions>(op);
-    case ir::OpKind::StridedSlice: return strided_slice(op);
-    case ir::OpKind::Split: return split(op);
-    case ir::OpKind::ResizeNearestNeighbor: return resize(op);
-    case ir::OpKind::LeakyRelu: return leaky_relu(op);
+    case ir::OpKind::MaxPool2D:
+      return pool(op);
+    case ir::OpKind::Concatenation:
+      return concatenation(op);
+    case ir::OpKind::Conv2D:
+      return convolution<tfl::Conv2DOptions>(op);
+    case ir::OpKind::DepthwiseConv2D:
+      return convolution<tfl::DepthwiseConv2DOptions>(op);
+    case ir::OpKind::FullyConnected:
+      return fully_connected(op);
+    case ir::OpKind::Mul:
+      return binary<tfl::MulOptions>(op);
+    case ir::OpKind::Softmax:
+      return softmax(op);
+    case ir::OpKind::Mean:
+      return reduce(op);
+    case ir::OpKind::Sub:
+      return binary<tfl::SubOptions>(op);
+    case ir::OpKind::StridedSlice:
+      return strided_slice(op);
+    case ir::OpKind::Split:
+      return split(op);
+    case ir::OpKind::ResizeNearestNeighbor:
+      return resize(op);
+    case ir::OpKind::LeakyRelu:
+      return leaky_relu(op);
     case ir::OpKind::Logistic:
     case ir::OpKind::Reshape:
     case ir::OpKind::Pad:
     case ir::OpKind::Transpose:
-    case ir::OpKind::Quantize: return no_attributes(op);
+    case ir::OpKind::Quantize:
+      return no_attributes(op);
   }
   return no_attributes(op);
 }
@@ -185,8 +211,8 @@ Result<ir::OpKind> read_kind(const tfl::Model& model, const tfl::Operator& op, s
   const int32_t code =
       std::max(int32_t{entry.deprecated_builtin_code()}, static_cast<int32_t>(entry.builtin_code()));
   if (code == static_cast<int32_t>(tfl::BuiltinOperator::CUSTOM)) {
-    return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported", index,
-                entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
+    return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported",
+                index, entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
   }
   if (const auto kind = ir::op_kind_from_tflite(code)) return *kind;
   const char* name = tfl::EnumNameBuiltinOperator(static_cast<tfl::BuiltinOperator>(code));

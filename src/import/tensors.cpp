@@ -1,6 +1,8 @@
 // Tensors of a TFLite file. Quantization follows what LiteRT's interpreter accepts when it loads a file:
 // quantized_dimension must lie within the rank even for one scale, the number of scales is 1 or the size of
 // that dimension, and one zero point may stand for all channels.
+#include <cstring>
+
 #include "import/tflite_reader.hpp"
 #include "ir/shape.hpp"
 
@@ -10,18 +12,26 @@ namespace {
 
 Result<ir::DataType> read_type(tfl::TensorType type) {
   switch (type) {
-    case tfl::TensorType::FLOAT32: return ir::DataType::Float32;
-    case tfl::TensorType::INT32: return ir::DataType::Int32;
-    case tfl::TensorType::UINT8: return ir::DataType::UInt8;
-    case tfl::TensorType::INT64: return ir::DataType::Int64;
-    case tfl::TensorType::BOOL: return ir::DataType::Bool;
-    case tfl::TensorType::INT16: return ir::DataType::Int16;
-    case tfl::TensorType::INT8: return ir::DataType::Int8;
-    default: break;
+    case tfl::TensorType::FLOAT32:
+      return ir::DataType::Float32;
+    case tfl::TensorType::INT32:
+      return ir::DataType::Int32;
+    case tfl::TensorType::UINT8:
+      return ir::DataType::UInt8;
+    case tfl::TensorType::INT64:
+      return ir::DataType::Int64;
+    case tfl::TensorType::BOOL:
+      return ir::DataType::Bool;
+    case tfl::TensorType::INT16:
+      return ir::DataType::Int16;
+    case tfl::TensorType::INT8:
+      return ir::DataType::Int8;
+    default:
+      break;
   }
   const char* name = tfl::EnumNameTensorType(type);
-  return fail(ErrorCode::Unsupported, "the type {} (code {}) is not supported", *name == '\0' ? "unknown" : name,
-              static_cast<int>(type));
+  return fail(ErrorCode::Unsupported, "the type {} (code {}) is not supported",
+              *name == '\0' ? "unknown" : name, static_cast<int>(type));
 }
 
 // A -1 in the signature marks a size the application may choose. LiteRT runs such a file at the size in
@@ -43,7 +53,8 @@ Result<std::vector<int32_t>> read_shape(const tfl::Tensor& tensor) {
   std::vector<int32_t> shape;
   if (tensor.shape() != nullptr) {
     if (tensor.shape()->size() > ir::kMaxRank) {
-      return fail(ErrorCode::Unsupported, "rank {} is above the limit of {}", tensor.shape()->size(), ir::kMaxRank);
+      return fail(ErrorCode::Unsupported, "rank {} is above the limit of {}", tensor.shape()->size(),
+                  ir::kMaxRank);
     }
     shape.assign(tensor.shape()->begin(), tensor.shape()->end());
   }
@@ -58,7 +69,8 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   const tfl::QuantizationParameters* source = tensor.quantization();
   if (source == nullptr) return quant;
   if (source->details_type() != tfl::QuantizationDetails::NONE) {
-    return fail(ErrorCode::Unsupported, "quantization details of type {} (custom or blockwise) are not supported",
+    return fail(ErrorCode::Unsupported,
+                "quantization details of type {} (custom or blockwise) are not supported",
                 static_cast<int>(source->details_type()));
   }
   const auto* scale = source->scale();
@@ -70,11 +82,10 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   }
   PERAXIS_TRY(budget.take(int64_t{scale->size()} * 12));
   quant.scale.assign(scale->begin(), scale->end());
-  if (zero_points == scale->size()) {
-    quant.zero_point.assign(zero_point->begin(), zero_point->end());
-  } else {
-    quant.zero_point.assign(scale->size(), zero_point->Get(0));
-  }
+  // The verifier aligns a vector's length, not its 8-byte elements, so these are copied as bytes.
+  quant.zero_point.resize(zero_points);
+  std::memcpy(quant.zero_point.data(), zero_point->Data(), zero_points * sizeof(int64_t));
+  if (zero_points != scale->size()) quant.zero_point.assign(scale->size(), int64_t{quant.zero_point[0]});
   quant.quantized_dimension = source->quantized_dimension();
   PERAXIS_TRY(ir::check_quantization(quant, shape));
   return quant;
@@ -90,15 +101,16 @@ Status read_data(const tfl::Model& model, const tfl::Tensor& source, ir::Tensor&
   }
   const tfl::Buffer& buffer = *buffers->Get(index);
   if (buffer.offset() > 1 || buffer.size() > 1) {  // 1 is a placeholder some writers leave
-    return fail(ErrorCode::Unsupported,
-                "buffer {} keeps {} bytes outside the table (offset {}), as files above 2 GB do; not supported", index,
-                buffer.size(), buffer.offset());
+    return fail(
+        ErrorCode::Unsupported,
+        "buffer {} keeps {} bytes outside the table (offset {}), as files above 2 GB do; not supported",
+        index, buffer.size(), buffer.offset());
   }
   const auto* data = buffer.data();
   if (data == nullptr || data->size() == 0) return {};
   if (static_cast<int64_t>(data->size()) != tensor.bytes()) {
-    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", index, data->size(),
-                ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
+    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", index,
+                data->size(), ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
   }
   PERAXIS_TRY(budget.take(data->size()));
   tensor.is_constant = true;

@@ -35,6 +35,7 @@ std::string tensor_name(const tfl::Tensor& tensor);
 Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& tensor, CopyBudget& budget);
 
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
-Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index, size_t tensor_count);
+Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index,
+                             size_t tensor_count);
 
 }  // namespace peraxis::import

@@ -32,8 +32,12 @@ Result<const Tensor*> input_tensor(const Graph& graph, const Op& op, size_t slot
 
 }  // namespace
 
-std::string shape_text(std::span<const int32_t> shape) { return join(shape); }
-std::string shape_text(std::span<const int64_t> shape) { return join(shape); }
+std::string shape_text(std::span<const int32_t> shape) {
+  return join(shape);
+}
+std::string shape_text(std::span<const int64_t> shape) {
+  return join(shape);
+}
 
 std::string tensor_label(const Graph& graph, int32_t index) {
   if (index < 0 || static_cast<size_t>(index) >= graph.tensors.size()) return fmt::format("tensor {}", index);
@@ -47,8 +51,9 @@ Status check_shape(std::span<const int32_t> shape) {
   int64_t elements = 1;
   for (const int32_t dimension : shape) {
     if (dimension < 1) {
-      return fail(ErrorCode::InvalidModel, "shape {} has the dimension {}; every dimension must be at least 1",
-                  shape_text(shape), dimension);
+      return fail(ErrorCode::InvalidModel,
+                  "shape {} has the dimension {}; every dimension must be at least 1", shape_text(shape),
+                  dimension);
     }
     elements = std::min(elements * dimension, kMaxElements + 1);
   }
@@ -61,8 +66,8 @@ Status check_shape(std::span<const int32_t> shape) {
 
 Result<int64_t> normalize_axis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank) {
-    return fail(ErrorCode::InvalidModel, "axis {} is outside {}..{} of a tensor of rank {}", axis, -rank, rank - 1,
-                rank);
+    return fail(ErrorCode::InvalidModel, "axis {} is outside {}..{} of a tensor of rank {}", axis, -rank,
+                rank - 1, rank);
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -77,8 +82,8 @@ Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, s
                 tensor_label(graph, index));
   }
   if (tensor.type != DataType::Int32) {
-    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role, tensor_label(graph, index),
-                data_type_name(tensor.type));
+    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role,
+                tensor_label(graph, index), data_type_name(tensor.type));
   }
   if (static_cast<int64_t>(tensor.data.size()) != tensor.bytes()) {
     return fail(ErrorCode::InvalidModel, "{} ({}) has {} data bytes, its shape {} needs {}", role,
@@ -113,7 +118,8 @@ Result<std::vector<int32_t>> reshape_shape(std::span<const int32_t> input, std::
   int64_t open = -1;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == -1) {
-      if (open >= 0) return fail(ErrorCode::InvalidModel, "shape {} has more than one -1", shape_text(wanted));
+      if (open >= 0)
+        return fail(ErrorCode::InvalidModel, "shape {} has more than one -1", shape_text(wanted));
       open = static_cast<int64_t>(i);
     } else if (wanted[i] < 1) {
       return fail(ErrorCode::InvalidModel, "shape {} has the dimension {}", shape_text(wanted), wanted[i]);
@@ -127,8 +133,8 @@ Result<std::vector<int32_t>> reshape_shape(std::span<const int32_t> input, std::
     known = elements;
   }
   if (known != elements) {
-    return fail(ErrorCode::InvalidModel, "shape {} does not hold the {} elements of {}", shape_text(wanted), elements,
-                shape_text(input));
+    return fail(ErrorCode::InvalidModel, "shape {} does not hold the {} elements of {}", shape_text(wanted),
+                elements, shape_text(input));
   }
   return out;
 }
@@ -141,7 +147,8 @@ Result<std::vector<int64_t>> reduce_axes(std::span<const int32_t> axes, int64_t 
   return out;
 }
 
-std::vector<int32_t> reduced_shape(std::span<const int32_t> input, std::span<const int64_t> axes, bool keep_dims) {
+std::vector<int32_t> reduced_shape(std::span<const int32_t> input, std::span<const int64_t> axes,
+                                   bool keep_dims) {
   std::vector<int32_t> out;
   for (size_t i = 0; i < input.size(); ++i) {
     const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
@@ -156,13 +163,14 @@ std::vector<int32_t> reduced_shape(std::span<const int32_t> input, std::span<con
 
 Result<std::vector<int64_t>> transpose_permutation(std::span<const int32_t> permutation, int64_t rank) {
   if (static_cast<int64_t>(permutation.size()) != rank) {
-    return fail(ErrorCode::InvalidModel, "the permutation has {} entries for a tensor of rank {}", permutation.size(),
-                rank);
+    return fail(ErrorCode::InvalidModel, "the permutation has {} entries for a tensor of rank {}",
+                permutation.size(), rank);
   }
   std::vector<int64_t> out;
   for (const int32_t axis : permutation) {
     if (axis < 0 || axis >= rank || std::find(out.begin(), out.end(), axis) != out.end()) {
-      return fail(ErrorCode::InvalidModel, "{} is not a permutation of 0..{}", shape_text(permutation), rank - 1);
+      return fail(ErrorCode::InvalidModel, "{} is not a permutation of 0..{}", shape_text(permutation),
+                  rank - 1);
     }
     out.push_back(axis);
   }
@@ -171,14 +179,14 @@ Result<std::vector<int64_t>> transpose_permutation(std::span<const int32_t> perm
 
 Result<std::vector<AxisPadding>> pad_amounts(std::span<const int32_t> values, int64_t rank) {
   if (static_cast<int64_t>(values.size()) != 2 * rank) {
-    return fail(ErrorCode::InvalidModel, "{} padding amounts for a tensor of rank {}; it needs {}", values.size(), rank,
-                2 * rank);
+    return fail(ErrorCode::InvalidModel, "{} padding amounts for a tensor of rank {}; it needs {}",
+                values.size(), rank, 2 * rank);
   }
   std::vector<AxisPadding> out;
   for (size_t i = 0; i + 1 < values.size(); i += 2) {
     if (values[i] < 0 || values[i + 1] < 0) {
-      return fail(ErrorCode::InvalidModel, "the padding [{},{}] of dimension {} is negative", values[i], values[i + 1],
-                  i / 2);
+      return fail(ErrorCode::InvalidModel, "the padding [{},{}] of dimension {} is negative", values[i],
+                  values[i + 1], i / 2);
     }
     out.push_back({values[i], values[i + 1]});
   }
@@ -192,7 +200,8 @@ namespace {
 Result<SliceAxis> resolve_axis(int64_t size, int64_t begin, int64_t end, int64_t stride, bool begin_masked,
                                bool end_masked, bool shrink) {
   if (stride == 0) return fail(ErrorCode::InvalidModel, "the stride is 0");
-  if (shrink && stride < 0) return fail(ErrorCode::InvalidModel, "a single index has the negative stride {}", stride);
+  if (shrink && stride < 0)
+    return fail(ErrorCode::InvalidModel, "a single index has the negative stride {}", stride);
   const int64_t low = stride > 0 ? 0 : -1;
   const int64_t high = stride > 0 ? size : size - 1;
   const auto resolve = [&](int64_t index) { return std::clamp(index < 0 ? index + size : index, low, high); };
@@ -213,8 +222,8 @@ Result<SliceAxis> resolve_axis(int64_t size, int64_t begin, int64_t end, int64_t
   const int64_t step = stride > 0 ? stride : -stride;
   axis.size = distance <= 0 ? 0 : (distance + step - 1) / step;
   if (axis.size == 0) {
-    return fail(ErrorCode::InvalidModel, "begin {}, end {}, stride {} leave nothing of the size {}", begin, end, stride,
-                size);
+    return fail(ErrorCode::InvalidModel, "begin {}, end {}, stride {} leave nothing of the size {}", begin,
+                end, stride, size);
   }
   return axis;
 }
@@ -225,12 +234,14 @@ Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std:
                                             std::span<const int32_t> end, std::span<const int32_t> strides,
                                             const StridedSliceAttributes& attributes) {
   if (attributes.ellipsis_mask != 0 || attributes.new_axis_mask != 0 || attributes.offset) {
-    return fail(ErrorCode::Unsupported, "ellipsis_mask {}, new_axis_mask {}, offset {}: only 0, 0, false is supported",
+    return fail(ErrorCode::Unsupported,
+                "ellipsis_mask {}, new_axis_mask {}, offset {}: only 0, 0, false is supported",
                 attributes.ellipsis_mask, attributes.new_axis_mask, attributes.offset);
   }
   if (begin.size() != end.size() || begin.size() != strides.size() || begin.size() > input.size()) {
-    return fail(ErrorCode::InvalidModel, "begin, end and strides have {}, {} and {} entries for a tensor of rank {}",
-                begin.size(), end.size(), strides.size(), input.size());
+    return fail(ErrorCode::InvalidModel,
+                "begin, end and strides have {}, {} and {} entries for a tensor of rank {}", begin.size(),
+                end.size(), strides.size(), input.size());
   }
   const auto bit = [](int32_t mask, size_t i) { return ((static_cast<uint32_t>(mask) >> i) & 1U) != 0; };
   ResolvedSlice slice;
@@ -238,10 +249,10 @@ Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std:
     if (i >= begin.size()) {  // dimensions behind the last entry are taken whole
       slice.axes.push_back({0, 1, input[i], false});
     } else {
-      slice.axes.push_back(PERAXIS_TRY_NOTE(
-          resolve_axis(input[i], begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
-                       bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)),
-          "in dimension {}", i));
+      slice.axes.push_back(
+          PERAXIS_TRY_NOTE(resolve_axis(input[i], begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
+                                        bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)),
+                           "in dimension {}", i));
     }
     const SliceAxis& axis = slice.axes.back();
     if (!axis.shrink) slice.output_shape.push_back(static_cast<int32_t>(axis.size));
@@ -277,14 +288,16 @@ Result<std::vector<int64_t>> reduce_axes(const Graph& graph, const Op& op) {
 Result<std::vector<int64_t>> transpose_permutation(const Graph& graph, const Op& op) {
   const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 0));
   PERAXIS_TRY(input_tensor(graph, op, 1));
-  const std::vector<int32_t> values = PERAXIS_TRY(constant_int32(graph, op.inputs[1], "the permutation input"));
+  const std::vector<int32_t> values =
+      PERAXIS_TRY(constant_int32(graph, op.inputs[1], "the permutation input"));
   return transpose_permutation(values, static_cast<int64_t>(input.shape.size()));
 }
 
 Result<int64_t> split_axis(const Graph& graph, const Op& op) {
   const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 1));
   const std::vector<int32_t> values = PERAXIS_TRY(constant_int32(graph, op.inputs[0], "the axis input"));
-  if (values.size() != 1) return fail(ErrorCode::InvalidModel, "the axis input has {} values, not 1", values.size());
+  if (values.size() != 1)
+    return fail(ErrorCode::InvalidModel, "the axis input has {} values, not 1", values.size());
   return normalize_axis(values[0], static_cast<int64_t>(input.shape.size()));
 }
 

@@ -42,7 +42,8 @@ Result<std::vector<int32_t>> reshape_shape(std::span<const int32_t> input, std::
 // Axes of a reduction in rising order, negative ones resolved, duplicates once.
 Result<std::vector<int64_t>> reduce_axes(std::span<const int32_t> axes, int64_t rank);
 // Empty for a full reduction without keep_dims (a scalar).
-std::vector<int32_t> reduced_shape(std::span<const int32_t> input, std::span<const int64_t> axes, bool keep_dims);
+std::vector<int32_t> reduced_shape(std::span<const int32_t> input, std::span<const int64_t> axes,
+                                   bool keep_dims);
 
 // output dimension i is input dimension permutation[i].
 Result<std::vector<int64_t>> transpose_permutation(std::span<const int32_t> permutation, int64_t rank);
@@ -74,7 +75,7 @@ Result<ResolvedSlice> resolve_strided_slice(const Graph& graph, const Op& op);
 Result<std::vector<AxisPadding>> pad_amounts(const Graph& graph, const Op& op);
 Result<std::vector<int64_t>> reduce_axes(const Graph& graph, const Op& op);
 Result<std::vector<int64_t>> transpose_permutation(const Graph& graph, const Op& op);
-Result<int64_t> split_axis(const Graph& graph, const Op& op);           // 0..rank-1 of the input
-Result<int64_t> concatenation_axis(const Graph& graph, const Op& op);   // 0..rank-1 of the output
+Result<int64_t> split_axis(const Graph& graph, const Op& op);          // 0..rank-1 of the input
+Result<int64_t> concatenation_axis(const Graph& graph, const Op& op);  // 0..rank-1 of the output
 
 }  // namespace peraxis::ir

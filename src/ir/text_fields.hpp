@@ -57,7 +57,8 @@ void visit_fields(Visit&& visit, T& a) {
 inline Attributes default_attributes(OpKind kind) {
   switch (kind) {
 #define PERAXIS_OP(kind, name, code, attributes) \
-  case OpKind::kind: return attributes{};
+  case OpKind::kind:                             \
+    return attributes{};
 #include "ir/ops.def"
 #undef PERAXIS_OP
   }

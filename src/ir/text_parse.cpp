@@ -56,7 +56,8 @@ Result<uint64_t> parse_hash(std::string_view digits) {
 }
 
 Result<std::vector<uint8_t>> parse_hex(std::string_view digits) {
-  if (digits.size() % 2 != 0) return fail(ErrorCode::InvalidModel, "data has {} digits, not pairs", digits.size());
+  if (digits.size() % 2 != 0)
+    return fail(ErrorCode::InvalidModel, "data has {} digits, not pairs", digits.size());
   std::vector<uint8_t> out(digits.size() / 2);
   for (size_t i = 0; i < out.size(); ++i) {
     const int high = text::hex_digit(digits[2 * i]);
@@ -77,7 +78,8 @@ struct StatedData {
 Status check_data(const Tensor& tensor, const StatedData& stated) {
   if (!stated.present) return {};
   if (stated.bytes && *stated.bytes != static_cast<int64_t>(tensor.data.size())) {
-    return fail(ErrorCode::InvalidModel, "bytes({}) but data has {} bytes", *stated.bytes, tensor.data.size());
+    return fail(ErrorCode::InvalidModel, "bytes({}) but data has {} bytes", *stated.bytes,
+                tensor.data.size());
   }
   const uint64_t hash = base::hash64(tensor.data);
   if (stated.hash && *stated.hash != hash) {
@@ -154,10 +156,15 @@ Status parse_number(std::string_view value, T& out) {
   out = PERAXIS_TRY(cursor.take_number<T>());
   return expect_end(cursor);
 }
-Status parse_field(std::string_view value, int32_t& out) { return parse_number(value, out); }
-Status parse_field(std::string_view value, float& out) { return parse_number(value, out); }
+Status parse_field(std::string_view value, int32_t& out) {
+  return parse_number(value, out);
+}
+Status parse_field(std::string_view value, float& out) {
+  return parse_number(value, out);
+}
 Status parse_field(std::string_view value, bool& out) {
-  if (value != "true" && value != "false") return fail(ErrorCode::InvalidModel, "'{}' is not true or false", value.substr(0, 40));
+  if (value != "true" && value != "false")
+    return fail(ErrorCode::InvalidModel, "'{}' is not true or false", value.substr(0, 40));
   out = value == "true";
   return {};
 }

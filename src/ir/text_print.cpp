@@ -2,9 +2,8 @@
 //
 //   graph "yolo"
 //   %0 = tensor int8 [1,80,80,32] scale(0.0235294122) zero_point(-128) "images"
-//   %1 = tensor int8 [16,3,3,32] scale(0.01,0.02,...) zero_point(0,0,...) axis(0) const bytes(4608) hash(8f...) "w"
-//   conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu)
-//   inputs(%0)
+//   %1 = tensor int8 [16,3,3,32] scale(0.01,0.02,...) zero_point(0,0,...) axis(0) const bytes(4608)
+//   hash(8f...) "w" conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu) inputs(%0)
 //   outputs(%3)
 //
 // An absent optional input is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats
@@ -36,12 +35,24 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
-std::string field_text(float value) { return fmt::format("{:.9g}", value); }
-std::string field_text(bool value) { return value ? "true" : "false"; }
-std::string field_text(int32_t value) { return fmt::format("{}", value); }
-std::string field_text(int64_t value) { return fmt::format("{}", value); }
-std::string field_text(Padding value) { return padding_name(value); }
-std::string field_text(Activation value) { return activation_name(value); }
+std::string field_text(float value) {
+  return fmt::format("{:.9g}", value);
+}
+std::string field_text(bool value) {
+  return value ? "true" : "false";
+}
+std::string field_text(int32_t value) {
+  return fmt::format("{}", value);
+}
+std::string field_text(int64_t value) {
+  return fmt::format("{}", value);
+}
+std::string field_text(Padding value) {
+  return padding_name(value);
+}
+std::string field_text(Activation value) {
+  return activation_name(value);
+}
 
 template <class T>
 std::string list_field(const char* name, const std::vector<T>& values) {
@@ -73,7 +84,8 @@ std::string hex(const std::vector<uint8_t>& bytes) {
 }
 
 std::string tensor_line(size_t index, const Tensor& tensor, bool with_data) {
-  std::string line = fmt::format("%{} = tensor {} {}", index, data_type_name(tensor.type), shape_text(tensor.shape));
+  std::string line =
+      fmt::format("%{} = tensor {} {}", index, data_type_name(tensor.type), shape_text(tensor.shape));
   const QuantParams& quant = tensor.quant;
   if (!quant.scale.empty()) line += list_field("scale", quant.scale);
   if (!quant.zero_point.empty()) line += list_field("zero_point", quant.zero_point);
@@ -86,7 +98,8 @@ std::string tensor_line(size_t index, const Tensor& tensor, bool with_data) {
 }
 
 std::string op_line(const Op& op) {
-  std::string line = fmt::format("{}{} -> {}", op_name(op.kind), tensor_list(op.inputs), tensor_list(op.outputs));
+  std::string line =
+      fmt::format("{}{} -> {}", op_name(op.kind), tensor_list(op.inputs), tensor_list(op.outputs));
   const auto add = [&](const char* name, const auto& value) {
     line += fmt::format(" {}({})", name, field_text(value));
   };

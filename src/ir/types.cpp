@@ -61,14 +61,20 @@ int64_t data_type_bytes(DataType type) {
   return 1;
 }
 
-const char* padding_name(Padding padding) { return padding == Padding::Same ? "same" : "valid"; }
+const char* padding_name(Padding padding) {
+  return padding == Padding::Same ? "same" : "valid";
+}
 
 const char* activation_name(Activation activation) {
   switch (activation) {
-    case Activation::None: return "none";
-    case Activation::Relu: return "relu";
-    case Activation::ReluN1To1: return "relu_n1_to_1";
-    case Activation::Relu6: return "relu6";
+    case Activation::None:
+      return "none";
+    case Activation::Relu:
+      return "relu";
+    case Activation::ReluN1To1:
+      return "relu_n1_to_1";
+    case Activation::Relu6:
+      return "relu6";
   }
   return "unknown";
 }
@@ -118,13 +124,18 @@ Nhwc nhwc(const Tensor& tensor) {
 
 StoredRange type_range(DataType type) {
   switch (type) {
-    case DataType::UInt8: return {0, 255};
-    case DataType::Int8: return {-128, 127};
-    case DataType::Int16: return {-32768, 32767};
-    case DataType::Bool: return {0, 1};
+    case DataType::UInt8:
+      return {0, 255};
+    case DataType::Int8:
+      return {-128, 127};
+    case DataType::Int16:
+      return {-32768, 32767};
+    case DataType::Bool:
+      return {0, 1};
     case DataType::Float32:
     case DataType::Int32:
-    case DataType::Int64: break;
+    case DataType::Int64:
+      break;
   }
   return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
 }
@@ -144,10 +155,17 @@ StoredRange activation_range(const Tensor& output, Activation activation) {
   };
   const StoredRange type = range;
   switch (activation) {
-    case Activation::None: break;
-    case Activation::Relu: range.low = stored(0.0F); break;
-    case Activation::ReluN1To1: range = {stored(-1.0F), stored(1.0F)}; break;
-    case Activation::Relu6: range = {stored(0.0F), stored(6.0F)}; break;
+    case Activation::None:
+      break;
+    case Activation::Relu:
+      range.low = stored(0.0F);
+      break;
+    case Activation::ReluN1To1:
+      range = {stored(-1.0F), stored(1.0F)};
+      break;
+    case Activation::Relu6:
+      range = {stored(0.0F), stored(6.0F)};
+      break;
   }
   range.low = std::max(range.low, type.low);
   range.high = std::min(range.high, type.high);

@@ -10,7 +10,8 @@ namespace peraxis::ir {
 Status check_quantization(const QuantParams& quant, std::span<const int32_t> shape) {
   if (!quant.quantized()) return {};
   if (quant.zero_point.size() != quant.scale.size()) {
-    return fail(ErrorCode::InvalidModel, "{} scales but {} zero points", quant.scale.size(), quant.zero_point.size());
+    return fail(ErrorCode::InvalidModel, "{} scales but {} zero points", quant.scale.size(),
+                quant.zero_point.size());
   }
   for (const float scale : quant.scale) {
     if (!std::isfinite(scale) || scale < 0.0F) {
@@ -19,14 +20,15 @@ Status check_quantization(const QuantParams& quant, std::span<const int32_t> sha
   }
   const int64_t rank = static_cast<int64_t>(shape.size());
   if (quant.quantized_dimension < 0 || (rank > 0 && quant.quantized_dimension >= rank)) {
-    return fail(ErrorCode::InvalidModel, "quantized_dimension {} is outside the rank of {} (LiteRT refuses it too)",
+    return fail(ErrorCode::InvalidModel,
+                "quantized_dimension {} is outside the rank of {} (LiteRT refuses it too)",
                 quant.quantized_dimension, rank);
   }
   if (quant.scale.size() == 1) return {};
   const int64_t channels = rank == 0 ? 1 : shape[static_cast<size_t>(quant.quantized_dimension)];
   if (static_cast<int64_t>(quant.scale.size()) != channels) {
-    return fail(ErrorCode::InvalidModel, "{} scales for dimension {} of size {}; it needs 1 or {}", quant.scale.size(),
-                quant.quantized_dimension, channels, channels);
+    return fail(ErrorCode::InvalidModel, "{} scales for dimension {} of size {}; it needs 1 or {}",
+                quant.scale.size(), quant.quantized_dimension, channels, channels);
   }
   return {};
 }
@@ -44,8 +46,8 @@ Status verify_tensor(const Tensor& tensor) {
     }
   }
   if (tensor.is_constant && static_cast<int64_t>(tensor.data.size()) != tensor.bytes()) {
-    return fail(ErrorCode::InvalidModel, "the constant has {} data bytes, {} of shape {} needs {}", tensor.data.size(),
-                data_type_name(tensor.type), shape_text(tensor.shape), tensor.bytes());
+    return fail(ErrorCode::InvalidModel, "the constant has {} data bytes, {} of shape {} needs {}",
+                tensor.data.size(), data_type_name(tensor.type), shape_text(tensor.shape), tensor.bytes());
   }
   if (!tensor.is_constant && !tensor.data.empty()) {
     return fail(ErrorCode::InvalidModel, "it has {} data bytes but is no constant", tensor.data.size());
@@ -60,7 +62,8 @@ class Definitions {
 
   Status check_index(int32_t index, const char* what, size_t slot) const {
     if (index >= 0 && static_cast<size_t>(index) < defined_.size()) return {};
-    return fail(ErrorCode::InvalidModel, "{} {} is tensor {}, the graph has {}", what, slot, index, defined_.size());
+    return fail(ErrorCode::InvalidModel, "{} {} is tensor {}, the graph has {}", what, slot, index,
+                defined_.size());
   }
   Status define(int32_t index) {
     if (graph_.tensor(index).is_constant) {
@@ -102,24 +105,40 @@ Status verify_rule(const Graph& graph, const Op& op) {
   switch (op.kind) {
     case OpKind::Add:
     case OpKind::Mul:
-    case OpKind::Sub: return rules::verify_binary(view);
+    case OpKind::Sub:
+      return rules::verify_binary(view);
     case OpKind::AveragePool2D:
-    case OpKind::MaxPool2D: return rules::verify_pool(view);
-    case OpKind::Concatenation: return rules::verify_concatenation(view);
+    case OpKind::MaxPool2D:
+      return rules::verify_pool(view);
+    case OpKind::Concatenation:
+      return rules::verify_concatenation(view);
     case OpKind::Conv2D:
-    case OpKind::DepthwiseConv2D: return rules::verify_convolution(view);
-    case OpKind::FullyConnected: return rules::verify_fully_connected(view);
-    case OpKind::Logistic: return rules::verify_logistic(view);
-    case OpKind::Reshape: return rules::verify_reshape(view);
-    case OpKind::Softmax: return rules::verify_softmax(view);
-    case OpKind::Pad: return rules::verify_pad(view);
-    case OpKind::Transpose: return rules::verify_transpose(view);
-    case OpKind::Mean: return rules::verify_mean(view);
-    case OpKind::StridedSlice: return rules::verify_strided_slice(view);
-    case OpKind::Split: return rules::verify_split(view);
-    case OpKind::ResizeNearestNeighbor: return rules::verify_resize(view);
-    case OpKind::LeakyRelu: return rules::verify_leaky_relu(view);
-    case OpKind::Quantize: return rules::verify_quantize(view);
+    case OpKind::DepthwiseConv2D:
+      return rules::verify_convolution(view);
+    case OpKind::FullyConnected:
+      return rules::verify_fully_connected(view);
+    case OpKind::Logistic:
+      return rules::verify_logistic(view);
+    case OpKind::Reshape:
+      return rules::verify_reshape(view);
+    case OpKind::Softmax:
+      return rules::verify_softmax(view);
+    case OpKind::Pad:
+      return rules::verify_pad(view);
+    case OpKind::Transpose:
+      return rules::verify_transpose(view);
+    case OpKind::Mean:
+      return rules::verify_mean(view);
+    case OpKind::StridedSlice:
+      return rules::verify_strided_slice(view);
+    case OpKind::Split:
+      return rules::verify_split(view);
+    case OpKind::ResizeNearestNeighbor:
+      return rules::verify_resize(view);
+    case OpKind::LeakyRelu:
+      return rules::verify_leaky_relu(view);
+    case OpKind::Quantize:
+      return rules::verify_quantize(view);
   }
   return fail(ErrorCode::Internal, "no rule for this operator");
 }

@@ -45,9 +45,9 @@ Status verify_softmax(const OpView& view) {
     return fail(ErrorCode::InvalidModel, "{} has scale {:.9g} and zero point {}; softmax gives 1/256 and {}",
                 output.text(), quant.scale[0], quant.zero_point[0], zero_point);
   }
-  const double multiplier = std::min(static_cast<double>(attributes.beta) *
-                                         static_cast<double>(input.tensor->quant.scale[0]) * (1 << 26),
-                                     2147483647.0);
+  const double multiplier = std::min(
+      static_cast<double>(attributes.beta) * static_cast<double>(input.tensor->quant.scale[0]) * (1 << 26),
+      2147483647.0);
   if (!(multiplier > 1.0)) {
     return fail(ErrorCode::InvalidModel, "beta {:.9g} * input scale {:.9g} is not above 2^-26: LiteRT aborts",
                 attributes.beta, input.tensor->quant.scale[0]);

@@ -9,7 +9,8 @@ namespace peraxis::ir::rules {
 Status verify_weighted_types(const Operand& input, const Operand& weights, const Operand& output) {
   if (input.tensor->type == DataType::Int8 && output.tensor->type == DataType::Int16) {
     return fail(ErrorCode::Unsupported,
-                "int8 input with int16 output ({}): LiteRT has no result for it and the hardware times out on silicon",
+                "int8 input with int16 output ({}): LiteRT has no result for it and the hardware times out "
+                "on silicon",
                 output.text());
   }
   PERAXIS_TRY(expect_quantized(input));
@@ -17,8 +18,8 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_constant(weights));
   if (weights.tensor->type != input.tensor->type) {
-    return fail(ErrorCode::Unsupported, "{} are {} for an {} input; only equal types are supported", weights.text(),
-                data_type_name(weights.tensor->type), data_type_name(input.tensor->type));
+    return fail(ErrorCode::Unsupported, "{} are {} for an {} input; only equal types are supported",
+                weights.text(), data_type_name(weights.tensor->type), data_type_name(input.tensor->type));
   }
   const QuantParams& quant = weights.tensor->quant;
   if (!quant.quantized()) return fail(ErrorCode::InvalidModel, "{} have no scale", weights.text());
@@ -39,7 +40,8 @@ Status verify_bias(const OpView& view, const Operand& input, const Operand& weig
   const Operand bias = view.input(2, "the bias");
   PERAXIS_TRY(expect_constant(bias));
   if (bias.tensor->type != DataType::Int32) {
-    return fail(ErrorCode::InvalidModel, "{} is {}; it must be int32", bias.text(), data_type_name(bias.tensor->type));
+    return fail(ErrorCode::InvalidModel, "{} is {}; it must be int32", bias.text(),
+                data_type_name(bias.tensor->type));
   }
   if (bias.tensor->elements() != channels) {
     return fail(ErrorCode::InvalidModel, "{} has {} values for {} output channels", bias.text(),
@@ -53,18 +55,21 @@ Status verify_bias(const OpView& view, const Operand& input, const Operand& weig
   }
   // LiteRT adds the bias as an integer and looks at its scale only in these cases, for plausibility.
   const bool fully_connected = view.op().kind == OpKind::FullyConnected;
-  const bool compared = fully_connected ? !weights.tensor->quant.per_axis() : input.tensor->type == DataType::UInt8;
+  const bool compared =
+      fully_connected ? !weights.tensor->quant.per_axis() : input.tensor->type == DataType::UInt8;
   if (!compared) return {};
   constexpr double kLimit = 0.02;
-  const double product = static_cast<double>(input.tensor->quant.scale[0]) *
-                         static_cast<double>(weights.tensor->quant.scale[0]);
+  const double product =
+      static_cast<double>(input.tensor->quant.scale[0]) * static_cast<double>(weights.tensor->quant.scale[0]);
   const double bias_scale = quant.quantized() ? static_cast<double>(quant.scale[0]) : 0.0;
-  const double difference = std::fabs(product - bias_scale) / static_cast<double>(output.tensor->quant.scale[0]);
+  const double difference =
+      std::fabs(product - bias_scale) / static_cast<double>(output.tensor->quant.scale[0]);
   if (!(difference <= kLimit)) {
-    return fail(ErrorCode::InvalidModel,
-                "{} has the scale {:.9g}, input scale * weight scale is {:.9g}: apart by {:.3g} of the output scale, "
-                "the limit is {}",
-                bias.text(), bias_scale, product, difference, kLimit);
+    return fail(
+        ErrorCode::InvalidModel,
+        "{} has the scale {:.9g}, input scale * weight scale is {:.9g}: apart by {:.3g} of the output scale, "
+        "the limit is {}",
+        bias.text(), bias_scale, product, difference, kLimit);
   }
   return {};
 }
@@ -81,8 +86,8 @@ Status verify_channels(bool depthwise, const Operand& input, const Operand& weig
                   shape_text(shape));
     }
     if (shape[3] % in != 0) {
-      return fail(ErrorCode::InvalidModel, "{} have {} channels, no multiple of the input's {}", weights.text(),
-                  shape[3], in);
+      return fail(ErrorCode::InvalidModel, "{} have {} channels, no multiple of the input's {}",
+                  weights.text(), shape[3], in);
     }
     return {};
   }
@@ -102,13 +107,15 @@ Status verify_weight_quantization(bool depthwise, const Operand& weights) {
   const QuantParams& quant = weights.tensor->quant;
   const int32_t dimension = depthwise ? 3 : 0;
   if (quant.per_axis() && quant.quantized_dimension != dimension) {
-    return fail(ErrorCode::InvalidModel, "{} have quantized_dimension {}; the output channels are dimension {}",
-                weights.text(), quant.quantized_dimension, dimension);
+    return fail(ErrorCode::InvalidModel,
+                "{} have quantized_dimension {}; the output channels are dimension {}", weights.text(),
+                quant.quantized_dimension, dimension);
   }
   if (weights.tensor->type != DataType::Int8) return {};
   for (const int64_t zero_point : quant.zero_point) {
     if (zero_point != 0) {
-      return fail(ErrorCode::InvalidModel, "int8 {} have the zero point {}; it must be 0", weights.text(), zero_point);
+      return fail(ErrorCode::InvalidModel, "int8 {} have the zero point {}; it must be 0", weights.text(),
+                  zero_point);
     }
   }
   return {};
@@ -116,7 +123,8 @@ Status verify_weight_quantization(bool depthwise, const Operand& weights) {
 
 Status verify_spatial(const ConvAttributes& attributes, const Operand& input, const Operand& weights,
                       const Operand& output, int32_t channels) {
-  if (attributes.stride_h < 1 || attributes.stride_w < 1 || attributes.dilation_h < 1 || attributes.dilation_w < 1) {
+  if (attributes.stride_h < 1 || attributes.stride_w < 1 || attributes.dilation_h < 1 ||
+      attributes.dilation_w < 1) {
     return fail(ErrorCode::InvalidModel, "strides {}x{} and dilations {}x{}; all must be at least 1",
                 attributes.stride_h, attributes.stride_w, attributes.dilation_h, attributes.dilation_w);
   }

@@ -54,8 +54,8 @@ Status verify_pad(const OpView& view) {
   }
   const std::vector<int64_t> actual(output.tensor->shape.begin(), output.tensor->shape.end());
   if (actual == shape) return {};
-  return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", output.text(), shape_text(actual),
-              shape_text(shape));
+  return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", output.text(),
+              shape_text(actual), shape_text(shape));
 }
 
 Status verify_strided_slice(const OpView& view) {
@@ -74,7 +74,8 @@ Status verify_split(const OpView& view) {
   const auto attributes = PERAXIS_TRY(view.attributes<SplitAttributes>());
   PERAXIS_TRY(view.expect_counts(2, 2, view.outputs()));
   if (attributes.num_splits < 1 || static_cast<size_t>(attributes.num_splits) != view.outputs()) {
-    return fail(ErrorCode::InvalidModel, "num_splits is {}, it has {} outputs", attributes.num_splits, view.outputs());
+    return fail(ErrorCode::InvalidModel, "num_splits is {}, it has {} outputs", attributes.num_splits,
+                view.outputs());
   }
   const Operand input = view.input(1);
   PERAXIS_TRY(expect_8_bit(input));
@@ -82,8 +83,8 @@ Status verify_split(const OpView& view) {
   const size_t axis = static_cast<size_t>(PERAXIS_TRY(split_axis(view.graph(), view.op())));
   std::vector<int32_t> shape = input.tensor->shape;
   if (shape[axis] % attributes.num_splits != 0) {
-    return fail(ErrorCode::InvalidModel, "dimension {} of {} is {}, which does not divide into {} parts", axis,
-                input.text(), shape[axis], attributes.num_splits);
+    return fail(ErrorCode::InvalidModel, "dimension {} of {} is {}, which does not divide into {} parts",
+                axis, input.text(), shape[axis], attributes.num_splits);
   }
   shape[axis] /= attributes.num_splits;
   for (size_t i = 0; i < view.outputs(); ++i) {

@@ -8,7 +8,9 @@ namespace peraxis::ir::rules {
 
 namespace {
 
-double scale_of(const Operand& operand) { return static_cast<double>(operand.tensor->quant.scale[0]); }
+double scale_of(const Operand& operand) {
+  return static_cast<double>(operand.tensor->quant.scale[0]);
+}
 
 // ADD and SUB bring both inputs to 20 extra bits under twice the larger scale; the step back must be a
 // multiplier below 1. LiteRT aborts or shifts by a negative count otherwise.
@@ -16,9 +18,10 @@ Status verify_sum_scales(const Operand& a, const Operand& b, const Operand& outp
   const double twice_larger = 2.0 * std::max(scale_of(a), scale_of(b));
   const double ratio = twice_larger / ((1 << 20) * scale_of(output));
   if (ratio < 1.0) return {};
-  return fail(ErrorCode::InvalidModel,
-              "{} has the scale {:.9g}, more than 2^19 times finer than the larger input scale {:.9g}: LiteRT aborts",
-              output.text(), scale_of(output), twice_larger / 2.0);
+  return fail(
+      ErrorCode::InvalidModel,
+      "{} has the scale {:.9g}, more than 2^19 times finer than the larger input scale {:.9g}: LiteRT aborts",
+      output.text(), scale_of(output), twice_larger / 2.0);
 }
 
 }  // namespace
@@ -67,8 +70,9 @@ Status verify_concatenation(const OpView& view) {
     bool fits = shape.size() == expected.size();
     for (size_t i = 0; fits && i < shape.size(); ++i) fits = i == axis || shape[i] == expected[i];
     if (!fits) {
-      return fail(ErrorCode::InvalidModel, "{} has shape {}, input 0 has {}; they may differ only in dimension {}",
-                  input.text(), shape_text(shape), shape_text(view.input(0).tensor->shape), axis);
+      return fail(ErrorCode::InvalidModel,
+                  "{} has shape {}, input 0 has {}; they may differ only in dimension {}", input.text(),
+                  shape_text(shape), shape_text(view.input(0).tensor->shape), axis);
     }
     total += shape[axis];
     // uint8 inputs are requantised; int8 ones are copied.
@@ -76,12 +80,13 @@ Status verify_concatenation(const OpView& view) {
     if (copied && (input.tensor->quant.scale[0] != output.tensor->quant.scale[0] ||
                    input.tensor->quant.zero_point[0] != output.tensor->quant.zero_point[0])) {
       return fail(ErrorCode::InvalidModel,
-                  "{} has scale {:.9g} and zero point {}, {} has {:.9g} and {}; int8 needs them equal", input.text(),
-                  input.tensor->quant.scale[0], input.tensor->quant.zero_point[0], output.text(),
-                  output.tensor->quant.scale[0], output.tensor->quant.zero_point[0]);
+                  "{} has scale {:.9g} and zero point {}, {} has {:.9g} and {}; int8 needs them equal",
+                  input.text(), input.tensor->quant.scale[0], input.tensor->quant.zero_point[0],
+                  output.text(), output.tensor->quant.scale[0], output.tensor->quant.zero_point[0]);
     }
   }
-  if (total > kMaxElements) return fail(ErrorCode::Unsupported, "the inputs together are too large ({})", total);
+  if (total > kMaxElements)
+    return fail(ErrorCode::Unsupported, "the inputs together are too large ({})", total);
   expected[axis] = static_cast<int32_t>(total);
   return expect_shape(output, expected);
 }

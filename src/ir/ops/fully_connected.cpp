@@ -14,8 +14,9 @@ Status verify_weight_quantization(const Operand& weights) {
   }
   for (const int64_t zero_point : quant.zero_point) {
     if (zero_point != 0) {
-      return fail(ErrorCode::InvalidModel, "per-axis {} have the zero point {}; LiteRT ignores it, it must be 0",
-                  weights.text(), zero_point);
+      return fail(ErrorCode::InvalidModel,
+                  "per-axis {} have the zero point {}; LiteRT ignores it, it must be 0", weights.text(),
+                  zero_point);
     }
   }
   return {};
@@ -45,8 +46,8 @@ Status verify_fully_connected(const OpView& view) {
     expected.back() = units;
   } else {
     if (input.tensor->elements() % columns != 0) {
-      return fail(ErrorCode::InvalidModel, "{} has {} elements, no multiple of the {} columns of {}", input.text(),
-                  input.tensor->elements(), columns, weights.text());
+      return fail(ErrorCode::InvalidModel, "{} has {} elements, no multiple of the {} columns of {}",
+                  input.text(), input.tensor->elements(), columns, weights.text());
     }
     expected = {static_cast<int32_t>(input.tensor->elements() / columns), units};
   }

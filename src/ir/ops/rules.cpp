@@ -54,18 +54,20 @@ Status expect_quantized(const Operand& operand) {
   const QuantParams& quant = operand.tensor->quant;
   if (!quant.quantized()) return fail(ErrorCode::InvalidModel, "{} has no scale", operand.text());
   if (quant.per_axis()) {
-    return fail(ErrorCode::Unsupported, "{} has {} scales; per-axis quantization is for weights only", operand.text(),
-                quant.scale.size());
+    return fail(ErrorCode::Unsupported, "{} has {} scales; per-axis quantization is for weights only",
+                operand.text(), quant.scale.size());
   }
   if (!(quant.scale[0] > 0.0F)) {
-    return fail(ErrorCode::InvalidModel, "{} has the scale {}; it must be above 0", operand.text(), quant.scale[0]);
+    return fail(ErrorCode::InvalidModel, "{} has the scale {}; it must be above 0", operand.text(),
+                quant.scale[0]);
   }
   return {};
 }
 
 Status expect_constant(const Operand& operand) {
   if (operand.tensor->is_constant) return {};
-  return fail(ErrorCode::Unsupported, "{} is computed at run time; only a constant is supported", operand.text());
+  return fail(ErrorCode::Unsupported, "{} is computed at run time; only a constant is supported",
+              operand.text());
 }
 
 Status expect_same_type(const Operand& a, const Operand& b) {
@@ -78,12 +80,13 @@ Status expect_rank(const Operand& operand, size_t least, size_t most) {
   const size_t rank = operand.tensor->shape.size();
   if (rank >= least && rank <= most) return {};
   return fail(rank > most ? ErrorCode::Unsupported : ErrorCode::InvalidModel,
-              "{} of shape {} has rank {}; it must be {}", operand.text(), shape_text(operand.tensor->shape), rank,
-              least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
+              "{} of shape {} has rank {}; it must be {}", operand.text(), shape_text(operand.tensor->shape),
+              rank, least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
 }
 
 Status expect_shape(const Operand& operand, std::span<const int32_t> shape) {
-  if (std::equal(shape.begin(), shape.end(), operand.tensor->shape.begin(), operand.tensor->shape.end())) return {};
+  if (std::equal(shape.begin(), shape.end(), operand.tensor->shape.begin(), operand.tensor->shape.end()))
+    return {};
   return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", operand.text(),
               shape_text(operand.tensor->shape), shape_text(shape));
 }
@@ -96,7 +99,8 @@ Status expect_same_shape(const Operand& a, const Operand& b) {
 
 Status expect_multiplier(double multiplier, const char* formula) {
   if (std::isfinite(multiplier) && std::fabs(multiplier) < 2147483648.0) return {};
-  return fail(ErrorCode::InvalidModel, "{} is {:.9g}; LiteRT's result is undefined from 2^31 on", formula, multiplier);
+  return fail(ErrorCode::InvalidModel, "{} is {:.9g}; LiteRT's result is undefined from 2^31 on", formula,
+              multiplier);
 }
 
 }  // namespace peraxis::ir::rules

@@ -35,7 +35,8 @@ class OpView {
   template <class T>
   Result<T> attributes() const {
     const T* found = std::get_if<T>(&op_.attributes);
-    if (found == nullptr) return fail(ErrorCode::InvalidModel, "it carries the attributes of another operator");
+    if (found == nullptr)
+      return fail(ErrorCode::InvalidModel, "it carries the attributes of another operator");
     return *found;
   }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -18,7 +19,9 @@ using test::ModelSpec;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Result<ir::Graph> import_spec(const ModelSpec& spec) { return import_tflite(test::build(spec), "test"); }
+Result<ir::Graph> import_spec(const ModelSpec& spec) {
+  return import_tflite(test::build(spec), "test");
+}
 
 TEST(Import, ReadsEveryPartOfAConvolution) {
   const auto graph = import_spec(test::conv_model());
@@ -94,6 +97,31 @@ TEST(Import, LooksLikeTflite) {
   EXPECT_FALSE(looks_like_tflite(std::span(reinterpret_cast<const uint8_t*>(other.data()), other.size())));
 }
 
+// The file format's verifier lets a vector of 64-bit values stand at a multiple of 4: here the reference to
+// the zero points [1, 5] is moved on by 4 bytes, which reads as the one value 5 * 2^32 (undefined behaviour
+// when it is loaded in place; found by fuzzing).
+TEST(Import, MisalignedZeroPointsAreRead) {
+  ModelSpec model = test::conv_model();
+  model.tensors[0].zero_point = {1, 5};
+  std::vector<uint8_t> bytes = test::build(model);
+  const std::vector<uint8_t> vector{2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0};
+  const auto found = std::search(bytes.begin(), bytes.end(), vector.begin(), vector.end());
+  ASSERT_NE(found, bytes.end());
+  const auto target = static_cast<uint32_t>(found - bytes.begin());
+  uint32_t at = target - 4;  // the table with the reference stands shortly before the vector
+  uint32_t offset = 0;
+  for (; at > 0; at -= 4) {
+    std::memcpy(&offset, bytes.data() + at, 4);
+    if (at + offset == target) break;
+  }
+  ASSERT_GT(at, 0U);
+  offset += 4;
+  std::memcpy(bytes.data() + at, &offset, 4);
+  const auto graph = import_tflite(bytes, "moved");
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_THAT(graph->tensors[0].quant.zero_point, ElementsAre(int64_t{5} << 32));
+}
+
 struct Break {
   const char* what;
   std::function<void(ModelSpec&)> change;
@@ -122,7 +150,9 @@ void set_options(ModelSpec& model, tfl::Padding padding, tfl::ActivationFunction
   };
 }
 
-std::string break_name(const testing::TestParamInfo<Break>& param) { return param.param.what; }
+std::string break_name(const testing::TestParamInfo<Break>& param) {
+  return param.param.what;
+}
 
 INSTANTIATE_TEST_SUITE_P(
     File, Refused,
@@ -133,20 +163,24 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"no_buffers", [](ModelSpec& m) { m.no_buffers = true; }, kInvalid, "buffer 1 does not exist"},
         Break{"input_index", [](ModelSpec& m) { m.inputs = {4}; }, kInvalid,
               "graph input 0 is tensor 4, the file has 4"},
-        Break{"output_index", [](ModelSpec& m) { m.outputs = {3, -1}; }, kInvalid, "graph output 1 is tensor -1"},
+        Break{"output_index", [](ModelSpec& m) { m.outputs = {3, -1}; }, kInvalid,
+              "graph output 1 is tensor -1"},
         Break{"op_input", [](ModelSpec& m) { m.ops[0].inputs = {0, 1, 9}; }, kInvalid,
               "input 2 is tensor 9, the file has 4\n  in operator 0 (conv_2d)"},
-        Break{"op_input_negative", [](ModelSpec& m) { m.ops[0].inputs = {0, -2, 2}; }, kInvalid, "input 1 is tensor -2"},
-        Break{"op_output_absent", [](ModelSpec& m) { m.ops[0].outputs = {-1}; }, kInvalid, "output 0 is tensor -1"},
+        Break{"op_input_negative", [](ModelSpec& m) { m.ops[0].inputs = {0, -2, 2}; }, kInvalid,
+              "input 1 is tensor -2"},
+        Break{"op_output_absent", [](ModelSpec& m) { m.ops[0].outputs = {-1}; }, kInvalid,
+              "output 0 is tensor -1"},
         Break{"op_code_index", [](ModelSpec& m) { m.ops[0].code = 1; }, kInvalid,
               "operator 0 names operator code 1, the file has 1"},
         Break{"unknown_operator", [](ModelSpec& m) { m.codes = {{117, 117, ""}}; }, kUnsupported,
               "operator 0 is HARD_SWISH (code 117), which is not supported"},
         Break{"nonsense_operator", [](ModelSpec& m) { m.codes = {{-5, -100, ""}}; }, kUnsupported,
               "operator 0 is of an unknown kind (code -5)"},
-        Break{"future_operator", [](ModelSpec& m) { m.codes = {{0, 1 << 30, ""}}; }, kUnsupported, "(code 1073741824)"},
-        Break{"custom", [](ModelSpec& m) { m.codes = {{32, 32, "TFLite_Detection_PostProcess"}}; }, kUnsupported,
-              "the custom operator 'TFLite_Detection_PostProcess'"},
+        Break{"future_operator", [](ModelSpec& m) { m.codes = {{0, 1 << 30, ""}}; }, kUnsupported,
+              "(code 1073741824)"},
+        Break{"custom", [](ModelSpec& m) { m.codes = {{32, 32, "TFLite_Detection_PostProcess"}}; },
+              kUnsupported, "the custom operator 'TFLite_Detection_PostProcess'"},
         Break{"no_options",
               [](ModelSpec& m) {
                 m.ops[0].options_type = tfl::BuiltinOptions::NONE;
@@ -161,18 +195,19 @@ INSTANTIATE_TEST_SUITE_P(
               kInvalid, "its options are of another operator (SoftmaxOptions, type 9)"},
         Break{"padding", [](ModelSpec& m) { set_options(m, static_cast<tfl::Padding>(2), {}); }, kInvalid,
               "the padding code 2"},
-        Break{"tanh", [](ModelSpec& m) { set_options(m, {}, tfl::ActivationFunctionType::TANH); }, kUnsupported,
-              "the fused activation TANH (code 4)"},
+        Break{"tanh", [](ModelSpec& m) { set_options(m, {}, tfl::ActivationFunctionType::TANH); },
+              kUnsupported, "the fused activation TANH (code 4)"},
         Break{"activation_code",
-              [](ModelSpec& m) { set_options(m, {}, static_cast<tfl::ActivationFunctionType>(99)); }, kUnsupported,
-              "the fused activation unknown (code 99)"},
+              [](ModelSpec& m) { set_options(m, {}, static_cast<tfl::ActivationFunctionType>(99)); },
+              kUnsupported, "the fused activation unknown (code 99)"},
         Break{"shuffled",
               [](ModelSpec& m) {
                 m.codes = {{9, 9, ""}};
                 m.ops[0].options_type = tfl::BuiltinOptions::FullyConnectedOptions;
                 m.ops[0].options = [](Builder& b) {
-                  return tfl::CreateFullyConnectedOptions(b, tfl::ActivationFunctionType::NONE,
-                                                          tfl::FullyConnectedOptionsWeightsFormat::SHUFFLED4x16INT8)
+                  return tfl::CreateFullyConnectedOptions(
+                             b, tfl::ActivationFunctionType::NONE,
+                             tfl::FullyConnectedOptionsWeightsFormat::SHUFFLED4x16INT8)
                       .Union();
                 };
               },
@@ -184,12 +219,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Break{"int4", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::INT4; }, kUnsupported,
               "the type INT4 (code 17) is not supported\n  in tensor 1 'weights'"},
-        Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); }, kUnsupported,
-              "the type unknown (code 100)"},
+        Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); },
+              kUnsupported, "the type unknown (code 100)"},
         Break{"sparse", [](ModelSpec& m) { m.tensors[1].sparse = true; }, kUnsupported, "sparse tensors"},
-        Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported, "variable tensors"},
-        Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; }, kUnsupported,
-              "quantization details of type 1"},
+        Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
+              "variable tensors"},
+        Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
+              kUnsupported, "quantization details of type 1"},
         Break{"dynamic", [](ModelSpec& m) { m.tensors[0].shape_signature = {1, -1, 5, 2}; }, kUnsupported,
               "dimension 1 is dynamic (shape_signature -1)"},
         Break{"dynamic_batch_of_4",
@@ -212,11 +248,8 @@ INSTANTIATE_TEST_SUITE_P(
               "buffer 1 has 5 bytes, int8 of shape [3,1,1,2] needs 6"},
         Break{"long_data", [](ModelSpec& m) { m.buffers[2].data.push_back(0); }, kInvalid,
               "buffer 2 has 13 bytes, int32 of shape [3] needs 12"},
-        Break{"data_outside",
-              [](ModelSpec& m) {
-                m.buffers[1] = {{}, 5000000000, 6};
-              },
-              kUnsupported, "buffer 1 keeps 6 bytes outside the table (offset 5000000000)"},
+        Break{"data_outside", [](ModelSpec& m) { m.buffers[1] = {{}, 5000000000, 6}; }, kUnsupported,
+              "buffer 1 keeps 6 bytes outside the table (offset 5000000000)"},
         Break{"nan_scale", [](ModelSpec& m) { m.tensors[0].scale = {kNan}; }, kInvalid, "the scale nan"},
         Break{"negative_scale", [](ModelSpec& m) { m.tensors[0].scale = {-1.0F}; }, kInvalid, "the scale -1"},
         Break{"scale_count",
@@ -235,7 +268,8 @@ INSTANTIATE_TEST_SUITE_P(
                 m.tensors[2].zero_point = {0, 0, 0};
                 m.tensors[2].quantized_dimension = 3;
               },
-              kInvalid, "quantized_dimension 3 is outside the rank of 1 (LiteRT refuses it too)\n  in tensor 2 'bias'"},
+              kInvalid,
+              "quantized_dimension 3 is outside the rank of 1 (LiteRT refuses it too)\n  in tensor 2 'bias'"},
         Break{"dimension_negative", [](ModelSpec& m) { m.tensors[0].quantized_dimension = -1; }, kInvalid,
               "quantized_dimension -1"}),
     break_name);
@@ -260,7 +294,8 @@ TEST(Import, EveryTruncationIsRefused) {
     const auto graph = import_tflite(cut, "cut");
     if (length + 16 < bytes.size()) {
       ASSERT_FALSE(graph) << length;
-      EXPECT_THAT(graph.error().message, testing::AnyOf(HasSubstr("TFL3 is missing"), HasSubstr("damaged or cut off")));
+      EXPECT_THAT(graph.error().message,
+                  testing::AnyOf(HasSubstr("TFL3 is missing"), HasSubstr("damaged or cut off")));
     }
   }
 }
@@ -271,7 +306,8 @@ TEST(Import, EveryFlippedByteIsSurvived) {
   base::Rng rng(1);
   int refused = 0, accepted = 0;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    for (const uint8_t change : {uint8_t{1}, uint8_t{0x80}, uint8_t{0xff}, static_cast<uint8_t>(rng.uniform(1, 254))}) {
+    for (const uint8_t change :
+         {uint8_t{1}, uint8_t{0x80}, uint8_t{0xff}, static_cast<uint8_t>(rng.uniform(1, 254))}) {
       std::vector<uint8_t> damaged = bytes;
       damaged[i] ^= change;
       const auto graph = import_tflite(damaged, "damaged");

@@ -77,14 +77,15 @@ inline flatbuffers::Offset<tfl::Tensor> build_tensor(Builder& builder, const Ten
     if (spec.custom_quantization) details = tfl::CreateCustomQuantization(builder).Union();
     quantization = tfl::CreateQuantizationParametersDirect(
         builder, nullptr, nullptr, &spec.scale, &spec.zero_point,
-        spec.custom_quantization ? tfl::QuantizationDetails::CustomQuantization : tfl::QuantizationDetails::NONE,
+        spec.custom_quantization ? tfl::QuantizationDetails::CustomQuantization
+                                 : tfl::QuantizationDetails::NONE,
         details, spec.quantized_dimension);
   }
   flatbuffers::Offset<tfl::SparsityParameters> sparsity;
   if (spec.sparse) sparsity = tfl::CreateSparsityParameters(builder);
   return tfl::CreateTensorDirect(builder, &spec.shape, spec.type, spec.buffer,
-                                 spec.name ? spec.name->c_str() : nullptr, quantization, spec.is_variable, sparsity,
-                                 spec.shape_signature.empty() ? nullptr : &spec.shape_signature);
+                                 spec.name ? spec.name->c_str() : nullptr, quantization, spec.is_variable,
+                                 sparsity, spec.shape_signature.empty() ? nullptr : &spec.shape_signature);
 }
 
 inline std::vector<uint8_t> build(const ModelSpec& spec) {
@@ -100,16 +101,18 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   std::vector<flatbuffers::Offset<tfl::Operator>> ops;
   for (const OpSpec& op : spec.ops) {
     const flatbuffers::Offset<void> options = op.options ? op.options(builder) : flatbuffers::Offset<void>();
-    ops.push_back(tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type, options));
+    ops.push_back(
+        tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type, options));
   }
   std::vector<flatbuffers::Offset<tfl::SubGraph>> subgraphs;
   for (int i = 0; i < spec.subgraphs; ++i) {
-    subgraphs.push_back(tfl::CreateSubGraphDirect(builder, &tensors, &spec.inputs, &spec.outputs, &ops, "main"));
+    subgraphs.push_back(
+        tfl::CreateSubGraphDirect(builder, &tensors, &spec.inputs, &spec.outputs, &ops, "main"));
   }
   std::vector<flatbuffers::Offset<tfl::Buffer>> buffers;
   for (const BufferSpec& buffer : spec.buffers) {
-    buffers.push_back(tfl::CreateBufferDirect(builder, buffer.data.empty() ? nullptr : &buffer.data, buffer.offset,
-                                              buffer.size));
+    buffers.push_back(tfl::CreateBufferDirect(builder, buffer.data.empty() ? nullptr : &buffer.data,
+                                              buffer.offset, buffer.size));
   }
   tfl::FinishModelBuffer(builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
                                                          spec.no_buffers ? nullptr : &buffers));
@@ -121,17 +124,17 @@ inline ModelSpec conv_model() {
   ModelSpec model;
   model.codes = {{3, 3, ""}};
   model.add({.name = "in", .shape = {1, 4, 5, 2}});
-  model.add_constant({.name = "weights",
-                      .shape = {3, 1, 1, 2},
-                      .scale = {0.1F, 0.2F, 0.3F},
-                      .zero_point = {0, 0, 0}},
-                     {1, 2, 3, 4, 5, 6});
+  model.add_constant(
+      {.name = "weights", .shape = {3, 1, 1, 2}, .scale = {0.1F, 0.2F, 0.3F}, .zero_point = {0, 0, 0}},
+      {1, 2, 3, 4, 5, 6});
   model.add_constant({.name = "bias", .shape = {3}, .type = tfl::TensorType::INT32, .scale = {}},
                      {1, 0, 0, 0, 2, 0, 0, 0, 255, 255, 255, 255});
   model.add({.name = "out", .shape = {1, 4, 5, 3}, .scale = {0.25F}, .zero_point = {-7}});
-  model.ops = {op_with<tfl::Conv2DOptions>(tfl::BuiltinOptions::Conv2DOptions, {0, 1, 2}, {3}, [](Builder& builder) {
-    return tfl::CreateConv2DOptions(builder, tfl::Padding::VALID, 1, 1, tfl::ActivationFunctionType::RELU6);
-  })};
+  model.ops = {
+      op_with<tfl::Conv2DOptions>(tfl::BuiltinOptions::Conv2DOptions, {0, 1, 2}, {3}, [](Builder& builder) {
+        return tfl::CreateConv2DOptions(builder, tfl::Padding::VALID, 1, 1,
+                                        tfl::ActivationFunctionType::RELU6);
+      })};
   model.inputs = {0};
   model.outputs = {3};
   return model;

@@ -78,8 +78,9 @@ TEST(SingleOperators, ImportOrAreRefusedByName) {
     const std::string name = path.stem();
     if (!graph) {
       EXPECT_EQ(graph.error().code, ErrorCode::Unsupported) << name;
-      EXPECT_THAT(graph.error().message, testing::MatchesRegex("operator [0-9]+ is [A-Z0-9_]+ \\(code [0-9]+\\), "
-                                                               "which is not supported"))
+      EXPECT_THAT(graph.error().message,
+                  testing::MatchesRegex("operator [0-9]+ is [A-Z0-9_]+ \\(code [0-9]+\\), "
+                                        "which is not supported"))
           << name;
       continue;
     }

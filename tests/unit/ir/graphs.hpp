@@ -9,8 +9,8 @@
 
 namespace peraxis::ir::test {
 
-inline Tensor activation(const char* name, std::vector<int32_t> shape, float scale = 0.5F, int64_t zero_point = 3,
-                         DataType type = DataType::Int8) {
+inline Tensor activation(const char* name, std::vector<int32_t> shape, float scale = 0.5F,
+                         int64_t zero_point = 3, DataType type = DataType::Int8) {
   Tensor tensor;
   tensor.name = name;
   tensor.type = type;
@@ -46,7 +46,8 @@ inline Tensor weights(std::vector<int32_t> shape, std::vector<float> scale, int3
 }
 
 // Tensors 0.. are the operator's inputs, then its outputs; graph inputs are the inputs that are no constants.
-inline Graph single(OpKind kind, Attributes attributes, std::vector<Tensor> inputs, std::vector<Tensor> outputs) {
+inline Graph single(OpKind kind, Attributes attributes, std::vector<Tensor> inputs,
+                    std::vector<Tensor> outputs) {
   Graph graph;
   graph.name = "single";
   Op op;
@@ -80,10 +81,11 @@ inline Graph conv_2d() {
 }
 
 inline Graph conv_2d_uint8() {
-  Graph graph = single(OpKind::Conv2D, ConvAttributes{},
-                       {activation("in", {1, 7, 9, 3}, 0.5F, 100, DataType::UInt8),
-                        weights({4, 2, 3, 3}, {0.1F}, 0, DataType::UInt8), constant_int32("bias", {4}, {1, 2, 3, 4})},
-                       {activation("out", {1, 7, 9, 4}, 0.25F, 7, DataType::UInt8)});
+  Graph graph =
+      single(OpKind::Conv2D, ConvAttributes{},
+             {activation("in", {1, 7, 9, 3}, 0.5F, 100, DataType::UInt8),
+              weights({4, 2, 3, 3}, {0.1F}, 0, DataType::UInt8), constant_int32("bias", {4}, {1, 2, 3, 4})},
+             {activation("out", {1, 7, 9, 4}, 0.25F, 7, DataType::UInt8)});
   graph.tensors[1].quant.zero_point = {120};
   graph.tensors[2].quant = {{0.05F}, {0}, 0};
   return graph;
@@ -172,9 +174,10 @@ inline Graph transpose() {
 }
 
 inline Graph pad() {
-  return single(OpKind::Pad, NoAttributes{},
-                {activation("in", {1, 7, 9, 3}), constant_int32("paddings", {4, 2}, {0, 0, 1, 2, 0, 3, 0, 0})},
-                {activation("out", {1, 10, 12, 3})});
+  return single(
+      OpKind::Pad, NoAttributes{},
+      {activation("in", {1, 7, 9, 3}), constant_int32("paddings", {4, 2}, {0, 0, 1, 2, 0, 3, 0, 0})},
+      {activation("out", {1, 10, 12, 3})});
 }
 
 inline Graph strided_slice() {
@@ -199,24 +202,41 @@ inline Graph valid(OpKind kind) {
   switch (kind) {
     case OpKind::Add:
     case OpKind::Sub:
-    case OpKind::Mul: return binary(kind);
+    case OpKind::Mul:
+      return binary(kind);
     case OpKind::AveragePool2D:
-    case OpKind::MaxPool2D: return pool(kind);
-    case OpKind::Concatenation: return concatenation();
-    case OpKind::Conv2D: return conv_2d();
-    case OpKind::DepthwiseConv2D: return depthwise_conv_2d();
-    case OpKind::FullyConnected: return fully_connected();
-    case OpKind::Logistic: return logistic();
-    case OpKind::Reshape: return reshape();
-    case OpKind::Softmax: return softmax();
-    case OpKind::Pad: return pad();
-    case OpKind::Transpose: return transpose();
-    case OpKind::Mean: return mean();
-    case OpKind::StridedSlice: return strided_slice();
-    case OpKind::Split: return split();
-    case OpKind::ResizeNearestNeighbor: return resize();
-    case OpKind::LeakyRelu: return leaky_relu();
-    case OpKind::Quantize: return quantize();
+    case OpKind::MaxPool2D:
+      return pool(kind);
+    case OpKind::Concatenation:
+      return concatenation();
+    case OpKind::Conv2D:
+      return conv_2d();
+    case OpKind::DepthwiseConv2D:
+      return depthwise_conv_2d();
+    case OpKind::FullyConnected:
+      return fully_connected();
+    case OpKind::Logistic:
+      return logistic();
+    case OpKind::Reshape:
+      return reshape();
+    case OpKind::Softmax:
+      return softmax();
+    case OpKind::Pad:
+      return pad();
+    case OpKind::Transpose:
+      return transpose();
+    case OpKind::Mean:
+      return mean();
+    case OpKind::StridedSlice:
+      return strided_slice();
+    case OpKind::Split:
+      return split();
+    case OpKind::ResizeNearestNeighbor:
+      return resize();
+    case OpKind::LeakyRelu:
+      return leaky_relu();
+    case OpKind::Quantize:
+      return quantize();
   }
   return {};
 }

@@ -106,10 +106,12 @@ TEST(StridedSlice, ExtremeIndicesDoNotOverflow) {
   constexpr int32_t kLow = std::numeric_limits<int32_t>::min();
   constexpr int32_t kHigh = std::numeric_limits<int32_t>::max();
   const std::vector<int32_t> input{5};
-  const auto forward = resolve_strided_slice(input, std::vector{kLow}, std::vector{kHigh}, std::vector{kHigh}, {});
+  const auto forward =
+      resolve_strided_slice(input, std::vector{kLow}, std::vector{kHigh}, std::vector{kHigh}, {});
   ASSERT_TRUE(forward);
   EXPECT_EQ(forward->axes[0], (SliceAxis{0, kHigh, 1, false}));
-  const auto back = resolve_strided_slice(input, std::vector{kHigh}, std::vector{kLow}, std::vector{kLow}, {});
+  const auto back =
+      resolve_strided_slice(input, std::vector{kHigh}, std::vector{kLow}, std::vector{kLow}, {});
   ASSERT_TRUE(back);
   EXPECT_EQ(back->axes[0], (SliceAxis{4, kLow, 1, false}));
 }
@@ -138,7 +140,8 @@ TEST(SpatialAxis, MatchesTheWindowsWalk) {
 }
 
 TEST(ActivationRange, IsRoundedInFloat32AndClamped) {
-  const auto range = [](float scale, int64_t zero_point, Activation activation, DataType type = DataType::Int8) {
+  const auto range = [](float scale, int64_t zero_point, Activation activation,
+                        DataType type = DataType::Int8) {
     const StoredRange r = activation_range(test::activation("t", {1}, scale, zero_point, type), activation);
     return std::pair{r.low, r.high};
   };
@@ -204,8 +207,8 @@ TEST(Tensors, ElementsAndNhwc) {
 
 TEST(Names, RoundTrip) {
   for (const OpKind kind : test::kAllKinds) EXPECT_EQ(op_kind_from_name(op_name(kind)), kind);
-  for (const DataType type : {DataType::Float32, DataType::Int32, DataType::UInt8, DataType::Int64, DataType::Int8,
-                              DataType::Int16, DataType::Bool}) {
+  for (const DataType type : {DataType::Float32, DataType::Int32, DataType::UInt8, DataType::Int64,
+                              DataType::Int8, DataType::Int16, DataType::Bool}) {
     EXPECT_EQ(data_type_from_name(data_type_name(type)), type);
   }
   EXPECT_EQ(op_kind_from_tflite(3), OpKind::Conv2D);

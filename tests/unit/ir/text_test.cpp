@@ -21,11 +21,14 @@ TEST(Text, LooksLikeThis) {
   graph.tensors[0].name = "a \"b\"\\\n\xc3\xa9";
   const std::string text = print(graph);
   EXPECT_THAT(text, HasSubstr("graph \"single\"\n"));
-  EXPECT_THAT(text, HasSubstr("%0 = tensor int8 [1,7,9,3] scale(0.5) zero_point(3) \"a \\\"b\\\"\\\\\\x0a\\xc3\\xa9\"\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("%0 = tensor int8 [1,7,9,3] scale(0.5) zero_point(3) \"a \\\"b\\\"\\\\\\x0a\\xc3\\xa9\"\n"));
   EXPECT_THAT(text, HasSubstr("%1 = tensor int8 [4,2,3,3] scale(0.100000001,0.200000003,0.300000012,0) "
                               "zero_point(0,0,0,0) const bytes(72) hash("));
-  EXPECT_THAT(text, HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
-                              "dilation_w(1) activation(relu)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
+                        "dilation_w(1) activation(relu)\n"));
   EXPECT_THAT(text, HasSubstr("inputs(%0)\noutputs(%3)\n"));
 }
 
@@ -144,10 +147,18 @@ TEST(Text, DamagedTextNeverCrashes) {
     for (int64_t n = rng.uniform(1, 3); n > 0; --n) {
       const auto at = static_cast<size_t>(rng.uniform(0, static_cast<int64_t>(text.size()) - 1));
       switch (rng.uniform(0, 3)) {
-        case 0: text[at] = static_cast<char>(rng.next()); break;
-        case 1: text.erase(at, static_cast<size_t>(rng.uniform(1, 9))); break;
-        case 2: text.insert(at, text.substr(text.size() / 2, 7)); break;
-        default: text.resize(at + 1); break;
+        case 0:
+          text[at] = static_cast<char>(rng.next());
+          break;
+        case 1:
+          text.erase(at, static_cast<size_t>(rng.uniform(1, 9)));
+          break;
+        case 2:
+          text.insert(at, text.substr(text.size() / 2, 7));
+          break;
+        default:
+          text.resize(at + 1);
+          break;
       }
     }
     const auto graph = parse(text);
@@ -172,7 +183,8 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message(""), HasSubstr("the graph text is empty"));
   EXPECT_THAT(message("# only a comment\n\n"), HasSubstr("the graph text is empty"));
   EXPECT_THAT(message("tensor"), HasSubstr("column 1: expected graph"));
-  EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""), HasSubstr("tensor %1 where %0 comes next"));
+  EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""),
+              HasSubstr("tensor %1 where %0 comes next"));
   EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""), HasSubstr("in line 3"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int4 [1] \"x\""), HasSubstr("'int4' is no tensor type"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1 \"x\""), HasSubstr("a comma or ]"));
@@ -182,14 +194,17 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] \"\\q\""), HasSubstr("an escape"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const bytes(2) data(00) \"x\""),
               HasSubstr("bytes(2) but data has 1 bytes"));
-  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const hash(1) data(00) \"x\""), HasSubstr("but data has"));
+  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const hash(1) data(00) \"x\""),
+              HasSubstr("but data has"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0) \"x\""), HasSubstr("not pairs"));
-  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0g) \"x\""), HasSubstr("byte 0 is not hex"));
+  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0g) \"x\""),
+              HasSubstr("byte 0 is not hex"));
   EXPECT_THAT(message("graph \"g\"\nconvolve(%0) -> (%1)"), HasSubstr("'convolve' is no operator"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) gamma(2)"), HasSubstr("no attribute 'gamma'"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) beta(two)"), HasSubstr("expected a number"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) (%1)"), HasSubstr("expected ->"));
-  EXPECT_THAT(message("graph \"g\"\nadd(%0, %1) -> (%2) activation(tanh)"), HasSubstr("'tanh' is no activation"));
+  EXPECT_THAT(message("graph \"g\"\nadd(%0, %1) -> (%2) activation(tanh)"),
+              HasSubstr("'tanh' is no activation"));
   EXPECT_THAT(message("graph \"g\"\ninputs(%0) outputs(%1)"), HasSubstr("expected the end of the line"));
 }
 

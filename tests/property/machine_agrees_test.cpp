@@ -1,0 +1,172 @@
+// Random layers through compiler and machine model, beside the CPU kernels and beside what the certificates
+// counted: `exact` is the reference to the byte, the other strategies are within 1 of it, and every output of
+// a strategy is the one its parameters promise for that channel's sum. The sums are computed here.
+#include <gtest/gtest.h>
+
+#include "random_graphs.hpp"
+#include "requant/strategy.hpp"
+
+namespace peraxis::property {
+namespace {
+
+constexpr uint64_t kSeed = 0x9e70'0000;
+constexpr int kLayers = 320;
+constexpr num::Reference kReferences[] = {num::Reference::LitertRef, num::Reference::SingleRounding};
+
+const ir::ConvAttributes* convolution_attributes(const ir::Op& op) {
+  return std::get_if<ir::ConvAttributes>(&op.attributes);
+}
+
+// The chip's raw sums, [pixel][channel]: input times (weight - zero point), the input's zero point where the
+// kernel hangs over the edge. All in the int8 domain.
+std::vector<int64_t> raw_sums(const Case& test) {
+  const ir::Graph& graph = test.graph;
+  const ir::Op& op = graph.ops[0];
+  const ir::Tensor& input = graph.tensor(op.inputs[0]);
+  const ir::Tensor& weights = graph.tensor(op.inputs[1]);
+  const bool is_uint8 = input.type == ir::DataType::UInt8;
+  const auto value = [&](uint8_t byte) { return is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)}; };
+  const int64_t shift = is_uint8 ? 128 : 0;
+  const int64_t z_in = input.quant.zero_point[0] - shift;
+  const int64_t z_w = weights.quant.per_axis() ? 0 : weights.quant.zero_point[0] - shift;
+  const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
+  std::vector<int64_t> sums;
+  const ir::ConvAttributes* conv = convolution_attributes(op);
+  if (conv == nullptr) {
+    const int64_t depth = weights.shape[1], units = weights.shape[0];
+    for (int64_t row = 0; row < input.elements() / depth; ++row)
+      for (int64_t c = 0; c < units; ++c) {
+        int64_t sum = 0;
+        for (int64_t i = 0; i < depth; ++i)
+          sum += value(test.inputs[0][static_cast<size_t>(row * depth + i)]) *
+                 (value(weights.data[static_cast<size_t>(c * depth + i)]) - z_w);
+        sums.push_back(sum);
+      }
+    return sums;
+  }
+  const ir::Nhwc in = ir::nhwc(input);
+  const bool depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
+  const int64_t kh = weights.shape[1], kw = weights.shape[2];
+  const int64_t top = ir::spatial_axis(in.h, kh, conv->stride_h, 1, conv->padding).before;
+  const int64_t left = ir::spatial_axis(in.w, kw, conv->stride_w, 1, conv->padding).before;
+  const int64_t multiplier = out.c / in.c;  // of a depthwise layer
+  for (int64_t y = 0; y < out.h; ++y)
+    for (int64_t x = 0; x < out.w; ++x)
+      for (int64_t c = 0; c < out.c; ++c) {
+        int64_t sum = 0;
+        for (int64_t ky = 0; ky < kh; ++ky)
+          for (int64_t kx = 0; kx < kw; ++kx) {
+            const int64_t iy = y * conv->stride_h + ky - top, ix = x * conv->stride_w + kx - left;
+            const bool inside = iy >= 0 && iy < in.h && ix >= 0 && ix < in.w;
+            for (int64_t i = depthwise ? c / multiplier : 0; i < (depthwise ? c / multiplier + 1 : in.c); ++i) {
+              const int64_t v = inside ? value(test.inputs[0][static_cast<size_t>((iy * in.w + ix) * in.c + i)]) : z_in;
+              const int64_t at = depthwise ? (ky * kw + kx) * out.c + c : ((c * kh + ky) * kw + kx) * in.c + i;
+              sum += v * (value(weights.data[static_cast<size_t>(at)]) - z_w);
+            }
+          }
+        sums.push_back(sum);
+      }
+  return sums;
+}
+
+// The layer's output as the strategy's parameters promise it; empty when the host still changes values.
+Result<Bytes> promised(const Case& test, requant::Strategy strategy, num::Reference reference,
+                       const std::vector<int64_t>& sums) {
+  const requant::Layer layer = PERAXIS_TRY(requant::describe(test.graph, 0, reference));
+  const requant::LayerParams params = PERAXIS_TRY(requant::choose_parameters(layer, strategy));
+  if (params.host != requant::HostWork::None && params.host != requant::HostWork::Gather) return Bytes{};
+  const uint8_t flip = test.graph.tensor(test.graph.outputs[0]).type == ir::DataType::UInt8 ? 0x80 : 0;
+  Bytes out(sums.size());
+  std::vector<int> written(layer.channels.size());
+  for (const requant::ChannelSet& set : params.sets)
+    for (size_t k = 0; k < set.channels.size(); ++k) {
+      const auto c = static_cast<size_t>(set.channels[k]);
+      ++written[c];
+      for (size_t i = c; i < sums.size(); i += layer.channels.size()) {
+        const int64_t raw = set.params[k].drop_weights ? 0 : sums[i];
+        out[i] = static_cast<uint8_t>(static_cast<uint8_t>(requant::hardware_output(set.dpu, set.params[k], raw)) ^ flip);
+      }
+    }
+  for (const int count : written) EXPECT_EQ(count, 1) << "a channel belongs to one set";
+  return out;
+}
+
+struct Tally {
+  int as_asked = 0, layers = 0;
+};
+
+// All strategies of one layer under one reference.
+void check_layer(const Case& test, num::Reference reference, const std::vector<int64_t>& sums,
+                 std::map<std::string, Tally>& tallies) {
+  const auto want = run_on_kernels(test, kernels::Path::Reference, reference);
+  const auto fast = run_on_kernels(test, kernels::Path::Fast, reference);
+  ASSERT_TRUE(want) << want.error().text();
+  ASSERT_TRUE(fast) << fast.error().text();
+  EXPECT_EQ(difference_text((*fast)[0], (*want)[0]), "equal") << "fast kernels";
+  const ir::DataType type = test.graph.tensor(test.graph.outputs[0]).type;
+  for (const std::string& name : compiler::strategy_names()) {
+    SCOPED_TRACE("strategy " + name);
+    const auto executable = compiler::compile(test.graph, test.options(name, reference));
+    ASSERT_TRUE(executable) << executable.error().text();
+    ASSERT_EQ(executable->layers.size(), 1U);
+    ASSERT_EQ(executable->layers[0].device, "npu");
+    const std::string used = executable->layers[0].strategy;
+    ++tallies[name].layers;
+    tallies[name].as_asked += used == name ? 1 : 0;
+    const auto got = run_on_machine(*executable, test.inputs);
+    ASSERT_TRUE(got) << got.error().text();
+    if (used == "exact") {
+      EXPECT_EQ(difference_text((*got)[0], (*want)[0]), "equal");
+    } else if (name != "max-scale") {
+      EXPECT_LE(largest_difference(type, (*got)[0], (*want)[0]), 1);
+    }
+    const auto promise = promised(test, *requant::strategy_from_name(used), reference, sums);
+    ASSERT_TRUE(promise) << promise.error().text();
+    if (!promise->empty()) {
+      EXPECT_EQ(difference_text((*got)[0], *promise), "equal") << "the parameters promise other values";
+    }
+  }
+}
+
+// Sixteen programs of twenty layers, so that a failure is found again quickly.
+class MachineAgrees : public ::testing::TestWithParam<int> {};
+
+TEST_P(MachineAgrees, WithKernelsAndCertificates) {
+  constexpr int kShard = kLayers / 16;
+  std::map<std::string, Tally> tallies;
+  for (int i = GetParam() * kShard; i < (GetParam() + 1) * kShard; ++i) {
+    const Case test = random_layer(kSeed + static_cast<uint64_t>(i));
+    SCOPED_TRACE(test.text());
+    const std::vector<int64_t> sums = raw_sums(test);
+    for (const num::Reference reference : kReferences) {
+      SCOPED_TRACE(reference == num::Reference::LitertRef ? "litert-ref" : "single-rounding");
+      check_layer(test, reference, sums, tallies);
+    }
+    if (HasFatalFailure()) return;
+  }
+  // A strategy that always fell back to `exact` would pass everything above.
+  for (const auto& [name, tally] : tallies) EXPECT_GE(tally.as_asked * 2, tally.layers) << name;
+}
+INSTANTIATE_TEST_SUITE_P(Layers, MachineAgrees, ::testing::Range(0, 16));
+
+// The machine model's fast multiply loops are the plain ones.
+TEST(MachineAgrees, PlainMachine) {
+  machine::Options plain;
+  plain.plain = true;
+  for (uint64_t i = 0; i < 40; ++i) {
+    const Case test = random_layer(kSeed + 0x1000 + i);
+    SCOPED_TRACE(test.text());
+    for (const char* strategy : {"exact", "hw-multiply"}) {
+      const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+      ASSERT_TRUE(executable) << executable.error().text();
+      const auto fast = run_on_machine(*executable, test.inputs);
+      const auto slow = run_on_machine(*executable, test.inputs, nullptr, plain);
+      ASSERT_TRUE(fast) << fast.error().text();
+      ASSERT_TRUE(slow) << slow.error().text();
+      EXPECT_EQ(difference_text((*fast)[0], (*slow)[0]), "equal");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace peraxis::property
