@@ -1,8 +1,9 @@
-# Cross build for the boards: apt install g++-aarch64-linux-gnu (and zlib1g-dev:arm64).
+# Cross build for the boards:
+#   dpkg --add-architecture arm64 && apt update && apt install g++-aarch64-linux-gnu zlib1g-dev:arm64 libfmt-dev:arm64
+# and qemu-user-static to run the result on a PC. The other dependencies are header-only.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
-# Header-only packages are the same for both architectures.
-set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(ZLIB_LIBRARY /usr/lib/aarch64-linux-gnu/libz.a)

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define PERAXIS_CHECK(condition, message)                                                        \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
+#define PERAXIS_CHECK(condition, message)                                                             \
+  do {                                                                                                \
+    if (!(condition)) {                                                                               \
       std::fprintf(stderr, "%s:%d: check failed: %s: %s\n", __FILE__, __LINE__, #condition, message); \
-      std::abort();                                                                              \
-    }                                                                                            \
+      std::abort();                                                                                   \
+    }                                                                                                 \
   } while (false)

@@ -190,7 +190,7 @@ Result<std::vector<uint8_t>> pack(std::span<const uint8_t> bytes) {
 
 // The fields that local header and directory entry share, from "version needed" to the name's length.
 void put_common(std::vector<uint8_t>& out, const Member& m) {
-  const bool ascii = std::all_of(m.name.begin(), m.name.end(), [](char c) { return c >= 0; });
+  const bool ascii = std::all_of(m.name.begin(), m.name.end(), [](char c) { return (c & 0x80) == 0; });
   put16(out, 20);  // version needed: 2.0, deflate
   put16(out, ascii ? 0 : kUtf8Flag);
   put16(out, m.method);

@@ -4,13 +4,20 @@ namespace peraxis {
 
 const char* error_code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::InvalidModel: return "invalid model";
-    case ErrorCode::InvalidArgument: return "invalid argument";
-    case ErrorCode::Unsupported: return "unsupported";
-    case ErrorCode::OutOfMemory: return "out of memory";
-    case ErrorCode::Device: return "device";
-    case ErrorCode::Io: return "io";
-    case ErrorCode::Internal: return "internal";
+    case ErrorCode::InvalidModel:
+      return "invalid model";
+    case ErrorCode::InvalidArgument:
+      return "invalid argument";
+    case ErrorCode::Unsupported:
+      return "unsupported";
+    case ErrorCode::OutOfMemory:
+      return "out of memory";
+    case ErrorCode::Device:
+      return "device";
+    case ErrorCode::Io:
+      return "io";
+    case ErrorCode::Internal:
+      return "internal";
   }
   return "unknown";
 }

@@ -16,7 +16,7 @@ enum class ErrorCode {
   InvalidArgument,  // a caller's or user's option is wrong
   Unsupported,      // valid, but not something this version can do
   OutOfMemory,
-  Device,           // the device or machine model refused or failed
+  Device,  // the device or machine model refused or failed
   Io,
   Internal,
 };
@@ -48,25 +48,27 @@ inline tl::unexpected<Error> with_note(Error error, std::string note) {
 
 namespace detail {
 template <class T>
-T take(Result<T>& result) { return std::move(*result); }
+T take(Result<T>& result) {
+  return std::move(*result);
+}
 inline void take(Status&) {}
 }  // namespace detail
 
 }  // namespace peraxis
 
 // Evaluates a Result; returns its error from the enclosing function, else yields the value.
-#define PERAXIS_TRY(expression)                                                  \
-  ({                                                                             \
-    auto peraxis_result = (expression);                                          \
+#define PERAXIS_TRY(expression)                                                         \
+  ({                                                                                    \
+    auto peraxis_result = (expression);                                                 \
     if (!peraxis_result) return tl::make_unexpected(std::move(peraxis_result).error()); \
-    ::peraxis::detail::take(peraxis_result);                                     \
+    ::peraxis::detail::take(peraxis_result);                                            \
   })
 
 // The same, adding a note for the reader of the error.
-#define PERAXIS_TRY_NOTE(expression, ...)                                        \
-  ({                                                                             \
-    auto peraxis_result = (expression);                                          \
-    if (!peraxis_result)                                                         \
+#define PERAXIS_TRY_NOTE(expression, ...)                                                       \
+  ({                                                                                            \
+    auto peraxis_result = (expression);                                                         \
+    if (!peraxis_result)                                                                        \
       return ::peraxis::with_note(std::move(peraxis_result).error(), fmt::format(__VA_ARGS__)); \
-    ::peraxis::detail::take(peraxis_result);                                     \
+    ::peraxis::detail::take(peraxis_result);                                                    \
   })

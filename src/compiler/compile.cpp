@@ -59,7 +59,8 @@ class Compiler {
     if (options_.no_fallback)
       return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), refusal);
     run_on_cpu(op);
-    plan_.layers.push_back({static_cast<int32_t>(op), "cpu", "", refusal, 0, lower::geometry(graph_, op).macs()});
+    plan_.layers.push_back(
+        {static_cast<int32_t>(op), "cpu", "", refusal, 0, lower::geometry(graph_, op).macs()});
     return {};
   }
 
@@ -67,8 +68,10 @@ class Compiler {
     const ir::Op& op = graph_.ops[op_index];
     for (const int32_t t : op.inputs) {
       if (t == ir::kAbsent) continue;
-      if (graph_.tensor(t).is_constant) cpu_constants_.insert(t);
-      else to_host(t);
+      if (graph_.tensor(t).is_constant)
+        cpu_constants_.insert(t);
+      else
+        to_host(t);
     }
     exe::Step step;
     step.kind = exe::StepKind::Cpu;
@@ -121,7 +124,8 @@ class Compiler {
   Result<requant::LayerParams> parameters(const requant::Layer& layer, std::string& reason) {
     Result<requant::LayerParams> params = requant::choose_parameters(layer, strategy_);
     if (params || params.error().code != ErrorCode::Unsupported) return params;
-    reason = fmt::format("{} cannot express it: {}", requant::strategy_name(strategy_), params.error().message);
+    reason =
+        fmt::format("{} cannot express it: {}", requant::strategy_name(strategy_), params.error().message);
     return requant::choose_parameters(layer, Strategy::Exact);
   }
 
@@ -134,14 +138,14 @@ class Compiler {
     const int32_t input = to_device(op.inputs[0], {g.in_h, g.in_w, g.in_c});
     const int32_t input_allocation = plan_.placement_allocations[static_cast<size_t>(input)];
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
-    const lower::LoweredLayer lowered =
-        PERAXIS_TRY(lower::lower_convolution(graph_, op_index, layer, params, input_allocation, limits, plan_.memory));
+    const lower::LoweredLayer lowered = PERAXIS_TRY(
+        lower::lower_convolution(graph_, op_index, layer, params, input_allocation, limits, plan_.memory));
     plan_.memory.touch(input_allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     add_tasks(op_index, g, lowered);
     finish_layer(op_index, g, layer, params, lowered);
-    plan_.layers.push_back({static_cast<int32_t>(op_index), "npu", requant::strategy_name(params.strategy), reason,
-                            static_cast<int32_t>(lowered.tasks.size()), g.macs()});
+    plan_.layers.push_back({static_cast<int32_t>(op_index), "npu", requant::strategy_name(params.strategy),
+                            reason, static_cast<int32_t>(lowered.tasks.size()), g.macs()});
     return {};
   }
 
@@ -178,7 +182,8 @@ class Compiler {
       return;
     }
     const int64_t slots = lower::round_up(g.out_c, 16);
-    const int32_t placement = add_placement(output, view, plan_.memory.add_activation(g.out_h * g.out_w * slots), slots);
+    const int32_t placement =
+        add_placement(output, view, plan_.memory.add_activation(g.out_h * g.out_w * slots), slots);
     exe::HostStep host;
     host.op = static_cast<int32_t>(op_index);
     for (const lower::Region& region : lowered.regions) {
@@ -244,19 +249,21 @@ class Compiler {
 
 std::vector<std::string> strategy_names() {
   std::vector<std::string> names;
-  for (const Strategy strategy : requant::all_strategies()) names.emplace_back(requant::strategy_name(strategy));
+  for (const Strategy strategy : requant::all_strategies())
+    names.emplace_back(requant::strategy_name(strategy));
   return names;
 }
 
 Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) {
   if (options.target != "rk3588")
-    return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588", options.target);
+    return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588",
+                options.target);
   Strategy strategy = options.accuracy == Accuracy::Exact ? Strategy::Exact : Strategy::HwMultiply;
   if (options.strategy != "auto") {
     const auto named = requant::strategy_from_name(options.strategy);
     if (!named)
-      return fail(ErrorCode::InvalidArgument, "strategy '{}' is not known; there are: auto, {}", options.strategy,
-                  fmt::join(strategy_names(), ", "));
+      return fail(ErrorCode::InvalidArgument, "strategy '{}' is not known; there are: auto, {}",
+                  options.strategy, fmt::join(strategy_names(), ", "));
     strategy = *named;
   }
   return Compiler(graph, options, strategy).run();
@@ -271,7 +278,8 @@ ir::Graph extract_operator(const ir::Graph& graph, size_t op_index) {
   for (const int32_t t : op.inputs) {
     if (t == ir::kAbsent) continue;
     keep(t);
-    if (!graph.tensor(t).is_constant && std::find(out.inputs.begin(), out.inputs.end(), t) == out.inputs.end())
+    if (!graph.tensor(t).is_constant &&
+        std::find(out.inputs.begin(), out.inputs.end(), t) == out.inputs.end())
       out.inputs.push_back(t);
   }
   for (const int32_t t : op.outputs) {

@@ -19,9 +19,9 @@ struct Options {
   std::string strategy = "auto";  // a name of strategy_names(), or "auto": chosen by `accuracy`
   Accuracy accuracy = Accuracy::Fast;
   num::Reference reference = num::Reference::LitertRef;
-  bool no_fallback = false;   // a convolution-like operator whose MACs are not tasks is an error
+  bool no_fallback = false;  // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
-  uint64_t model_hash = 0;    // recorded in the executable
+  uint64_t model_hash = 0;  // recorded in the executable
   // For tests: smaller limits force tiles and splits. 0: the chip's.
   int32_t max_tile_rows = 0;
   int32_t max_task_channels = 0;

@@ -12,7 +12,8 @@ namespace {
 constexpr int64_t kWordBytes = 8;
 constexpr int64_t kWordsPerAlign = rk3588::kCommandAlign / kWordBytes;
 
-exe::Relocation relocation(int64_t word, const lower::MemoryPlan& memory, const rk3588::SymbolicAddress& address) {
+exe::Relocation relocation(int64_t word, const lower::MemoryPlan& memory,
+                           const rk3588::SymbolicAddress& address) {
   const lower::MemoryPlan::Location at = memory.location(address.allocation);
   return {word, at.constant ? kConstantBuffer : kActivationBuffer, at.offset + address.offset};
 }
@@ -27,7 +28,8 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
     planned.info.words = static_cast<int32_t>(program.words.size());
     words.insert(words.end(), program.words.begin(), program.words.end());
     for (const emit::AddressWord& address : program.addresses)
-      out.relocations.push_back(relocation(planned.info.first_word + address.word, plan.memory, address.address));
+      out.relocations.push_back(
+          relocation(planned.info.first_word + address.word, plan.memory, address.address));
     program.words.clear();
     programs.push_back(std::move(program));
   }
@@ -41,7 +43,8 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
       const int64_t address_word = now.first_word + program.next_address_word;
       words[static_cast<size_t>(address_word)] = PERAXIS_TRY(emit::next_address_placeholder());
       out.relocations.push_back({address_word, kCommandBuffer, next.first_word * kWordBytes});
-      words[static_cast<size_t>(now.first_word + program.next_amount_word)] = PERAXIS_TRY(emit::next_amount(next.words));
+      words[static_cast<size_t>(now.first_word + program.next_amount_word)] =
+          PERAXIS_TRY(emit::next_amount(next.words));
     }
   }
   return {};
@@ -56,22 +59,27 @@ Result<exe::Executable> assemble(ProgramPlan&& plan) {
   PERAXIS_TRY(emit_tasks(plan, words, out));
 
   exe::Buffer commands{"commands", exe::BufferKind::Commands, 0, {}};
-  words.resize(static_cast<size_t>(std::max<int64_t>(kWordsPerAlign, lower::round_up(static_cast<int64_t>(words.size()), kWordsPerAlign))));
+  words.resize(static_cast<size_t>(std::max<int64_t>(
+      kWordsPerAlign, lower::round_up(static_cast<int64_t>(words.size()), kWordsPerAlign))));
   commands.data.resize(words.size() * kWordBytes);
   std::memcpy(commands.data.data(), words.data(), commands.data.size());
   commands.size = static_cast<int64_t>(commands.data.size());
   exe::Buffer constants{"constants", exe::BufferKind::Constants, 0, plan.memory.take_constants()};
-  constants.data.resize(static_cast<size_t>(std::max<int64_t>(rk3588::kBufferAlign, static_cast<int64_t>(constants.data.size()))));
+  constants.data.resize(static_cast<size_t>(
+      std::max<int64_t>(rk3588::kBufferAlign, static_cast<int64_t>(constants.data.size()))));
   constants.size = static_cast<int64_t>(constants.data.size());
-  exe::Buffer activations{"activations", exe::BufferKind::Activations,
-                          std::max<int64_t>(rk3588::kBufferAlign, plan.memory.activation_bytes()), {}};
+  exe::Buffer activations{"activations",
+                          exe::BufferKind::Activations,
+                          std::max<int64_t>(rk3588::kBufferAlign, plan.memory.activation_bytes()),
+                          {}};
   out.buffers = {std::move(commands), std::move(constants), std::move(activations)};
 
   for (size_t p = 0; p < plan.placements.size(); ++p)
     plan.placements[p].cube.offset = plan.memory.location(plan.placement_allocations[p]).offset;
   size_t region = 0;
   for (exe::HostStep& host : plan.host_steps)
-    for (exe::Cube& cube : host.regions) cube.offset = plan.memory.location(plan.host_regions[region++]).offset;
+    for (exe::Cube& cube : host.regions)
+      cube.offset = plan.memory.location(plan.host_regions[region++]).offset;
   for (const PlannedTask& task : plan.tasks) out.tasks.push_back(task.info);
   out.placements = std::move(plan.placements);
   out.host_steps = std::move(plan.host_steps);

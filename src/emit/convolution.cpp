@@ -14,13 +14,16 @@ class Writer {
   void write(RegisterValue<R> value) {
     if (error_) return;
     Result<uint64_t> word = command(value);
-    if (word) program_.words.push_back(*word);
-    else error_ = std::move(word).error();
+    if (word)
+      program_.words.push_back(*word);
+    else
+      error_ = std::move(word).error();
   }
   // A register whose whole value is an address.
   template <class R>
   void address(RegisterValue<R> zero, SymbolicAddress target) {
-    if (target.allocation >= 0) program_.addresses.push_back({static_cast<int32_t>(program_.words.size()), target});
+    if (target.allocation >= 0)
+      program_.addresses.push_back({static_cast<int32_t>(program_.words.size()), target});
     write(zero);
   }
   void raw(uint64_t word) { program_.words.push_back(word); }
@@ -45,20 +48,24 @@ void write_cna(Writer& w, const ConvTask& t) {
           CNA::CBUF_CON0::DATA_BANK(t.data_banks));
   w.write(CNA::DCOMP_REGNUM::DCOMP_REGNUM[0]);
   w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
-  w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] | CNA::CONV_CON1::PROC_PRECISION[kInt8]);
-  w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] | DPU::S_POINTER::POINTER_PP_MODE[1]);
-  w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] | DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
+  w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] |
+          CNA::CONV_CON1::PROC_PRECISION[kInt8]);
+  w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] |
+          DPU::S_POINTER::POINTER_PP_MODE[1]);
+  w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] |
+          DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
   // Rows that must be there before the MACs start: stride + kernel + 1 suffices (npu/hardware.md 6.5).
   w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + t.kernel_height + 1));
   w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y));
   w.write(CNA::DATA_SIZE0::DATAIN_WIDTH(t.in_width) | CNA::DATA_SIZE0::DATAIN_HEIGHT(t.in_height));
-  w.write(CNA::DATA_SIZE1::DATAIN_CHANNEL_REAL(t.in_channels_real - 1) | CNA::DATA_SIZE1::DATAIN_CHANNEL(t.in_channels));
+  w.write(CNA::DATA_SIZE1::DATAIN_CHANNEL_REAL(t.in_channels_real - 1) |
+          CNA::DATA_SIZE1::DATAIN_CHANNEL(t.in_channels));
   w.write(CNA::DATA_SIZE2::DATAOUT_WIDTH(t.out_width));
   w.write(CNA::DATA_SIZE3::DATAOUT_ATOMICS(t.out_width * t.out_height));
   w.write(CNA::WEIGHT_SIZE0::WEIGHT_BYTES(t.weight_bytes));
   w.write(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL(t.weight_bytes_per_kernel));
-  w.write(CNA::WEIGHT_SIZE2::WEIGHT_WIDTH(t.kernel_width) | CNA::WEIGHT_SIZE2::WEIGHT_HEIGHT(t.kernel_height) |
-          CNA::WEIGHT_SIZE2::WEIGHT_KERNELS(t.kernels));
+  w.write(CNA::WEIGHT_SIZE2::WEIGHT_WIDTH(t.kernel_width) |
+          CNA::WEIGHT_SIZE2::WEIGHT_HEIGHT(t.kernel_height) | CNA::WEIGHT_SIZE2::WEIGHT_KERNELS(t.kernels));
   w.write(CNA::CBUF_CON1::DATA_ENTRIES((t.in_width * t.in_channels + 63) / 64));
   w.write(CNA::CVT_CON0::CVT_BYPASS[1] | CNA::CVT_CON0::CVT_TYPE[1] | CNA::CVT_CON0::DATA_SIGN[1]);
   w.write(CNA::CVT_CON1::CVT_SCALE0[1] | CNA::CVT_CON1::CVT_OFFSET0[0]);
@@ -103,7 +110,8 @@ void write_cna(Writer& w, const ConvTask& t) {
 void write_core(Writer& w, const ConvTask& t) {
   w.write(CORE::MISC_CFG::QD_EN(t.dpu.int32_output ? 0 : 1) | CORE::MISC_CFG::DW_EN(t.depthwise ? 1 : 0) |
           CORE::MISC_CFG::PROC_PRECISION[kInt8]);
-  w.write(CORE::DATAOUT_SIZE_0::DATAOUT_HEIGHT(t.out_height) | CORE::DATAOUT_SIZE_0::DATAOUT_WIDTH(t.out_width));
+  w.write(CORE::DATAOUT_SIZE_0::DATAOUT_HEIGHT(t.out_height) |
+          CORE::DATAOUT_SIZE_0::DATAOUT_WIDTH(t.out_width));
   w.write(CORE::DATAOUT_SIZE_1::DATAOUT_CHANNEL(t.out_channels));
   w.write(CORE::CLIP_TRUNCATE::CLIP_TRUNCATE[0]);
   w.write(CORE::UNNAMED_3030::VALUE[0]);
@@ -119,12 +127,14 @@ void write_bs(Writer& w, const ConvTask& t) {
             DPU::BS_CFG::BS_MUL_BYPASS(d.multiply ? 0 : 1));
   }
   w.write(DPU::BS_ALU_CFG::BS_ALU_OPERAND[0]);
-  w.write(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(d.multiply ? d.bs_shift : 0) | DPU::BS_MUL_CFG::BS_MUL_SRC(d.multiply ? 1 : 0));
+  w.write(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(d.multiply ? d.bs_shift : 0) |
+          DPU::BS_MUL_CFG::BS_MUL_SRC(d.multiply ? 1 : 0));
   w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT[0]);
   // Atoms a pixel of one kernel group, minus one (npu/hardware.md 9.10).
   const int64_t size_e = d.int32_output ? 7 : (t.depthwise ? 3 : 1);
-  w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) | DPU::BS_OW_CFG::SIZE_E_0(size_e) |
-          DPU::BS_OW_CFG::OD_BYPASS(d.int32_output ? 1 : 0) | DPU::BS_OW_CFG::OW_SRC(d.multiply ? 1 : 0));
+  w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) |
+          DPU::BS_OW_CFG::SIZE_E_0(size_e) | DPU::BS_OW_CFG::OD_BYPASS(d.int32_output ? 1 : 0) |
+          DPU::BS_OW_CFG::OW_SRC(d.multiply ? 1 : 0));
   // With records the weight zero point is their B (corrections.md 7.3 item 22), else this scalar.
   w.write(DPU::BS_OW_OP::OW_OP(d.multiply || d.int32_output ? 0 : -t.weight_zero_point));
 }
@@ -132,9 +142,11 @@ void write_bs(Writer& w, const ConvTask& t) {
 void write_dpu(Writer& w, const ConvTask& t) {
   const DpuParams& d = t.dpu;
   const int64_t mode = t.depthwise ? kDepthwise : kDirect;
-  w.write(DPU::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU::FEATURE_MODE_CFG::CONV_MODE(mode) | DPU::FEATURE_MODE_CFG::OUTPUT_MODE[2]);
-  w.write(DPU::DATA_FORMAT::OUT_PRECISION(d.int32_output ? kInt32 : kInt8) | DPU::DATA_FORMAT::IN_PRECISION[kInt8] |
-          DPU::DATA_FORMAT::PROC_PRECISION[kInt8] | DPU::DATA_FORMAT::BS_MUL_SHIFT_VALUE_NEG(d.multiply ? d.bs_shift : 0));
+  w.write(DPU::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU::FEATURE_MODE_CFG::CONV_MODE(mode) |
+          DPU::FEATURE_MODE_CFG::OUTPUT_MODE[2]);
+  w.write(DPU::DATA_FORMAT::OUT_PRECISION(d.int32_output ? kInt32 : kInt8) |
+          DPU::DATA_FORMAT::IN_PRECISION[kInt8] | DPU::DATA_FORMAT::PROC_PRECISION[kInt8] |
+          DPU::DATA_FORMAT::BS_MUL_SHIFT_VALUE_NEG(d.multiply ? d.bs_shift : 0));
   w.write(DPU::OFFSET_PEND::OFFSET_PEND[0]);
   w.address(DPU::DST_BASE_ADDR::DST_BASE_ADDR[0], t.output);
   const int64_t plane = t.out_width * t.out_full_height;
@@ -148,8 +160,9 @@ void write_dpu(Writer& w, const ConvTask& t) {
   w.write(DPU::WDMA_SIZE_0::CHANNEL_WDMA(t.out_channels));
   w.write(DPU::WDMA_SIZE_1::HEIGHT_WDMA(t.out_height) | DPU::WDMA_SIZE_1::WIDTH_WDMA(t.out_width));
   const bool alu = d.bn_addend != 0;
-  w.write(DPU::BN_CFG::BN_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(alu ? 0 : 1) | DPU::BN_CFG::BN_ALU_ALGO(alu ? 2 : 0) |
-          DPU::BN_CFG::BN_MUL_BYPASS[1] | DPU::BN_CFG::BN_RELU_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(d.relux ? 1 : 0));
+  w.write(DPU::BN_CFG::BN_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(alu ? 0 : 1) |
+          DPU::BN_CFG::BN_ALU_ALGO(alu ? 2 : 0) | DPU::BN_CFG::BN_MUL_BYPASS[1] |
+          DPU::BN_CFG::BN_RELU_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(d.relux ? 1 : 0));
   w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(d.bn_addend));
   w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND[0]);
   w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT(d.relux ? d.relux_compare : 0));
@@ -160,7 +173,8 @@ void write_dpu(Writer& w, const ConvTask& t) {
   w.write(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT[0]);
   w.write(DPU::OUT_CVT_OFFSET::OUT_CVT_OFFSET(d.int32_output ? 0 : d.out_offset));
   w.write(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE(d.int32_output ? 1 : d.out_scale));
-  w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) | DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
+  w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) |
+          DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
   w.write(DPU::EW_OP_VALUE_0::EW_OPERAND_0[0]);
   w.write(DPU::EW_OP_VALUE_1::EW_OPERAND_1[0]);
   w.write(DPU::EW_OP_VALUE_2::EW_OPERAND_2[0]);
@@ -203,7 +217,8 @@ void write_rdma(Writer& w, const ConvTask& t) {
   w.write(DPU_RDMA::SRC_DMA_CFG::LINE_NOTCH_ADDR[0]);
   w.write(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR[0]);
   w.write(DPU_RDMA::PAD_CFG::PAD_VALUE[0]);
-  w.write(DPU_RDMA::WEIGHT::E_WEIGHT[1] | DPU_RDMA::WEIGHT::N_WEIGHT[1] | DPU_RDMA::WEIGHT::B_WEIGHT[1] | DPU_RDMA::WEIGHT::M_WEIGHT[1]);
+  w.write(DPU_RDMA::WEIGHT::E_WEIGHT[1] | DPU_RDMA::WEIGHT::N_WEIGHT[1] | DPU_RDMA::WEIGHT::B_WEIGHT[1] |
+          DPU_RDMA::WEIGHT::M_WEIGHT[1]);
   w.write(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH[0]);
 }
 
@@ -231,9 +246,12 @@ Result<Program> convolution(const ConvTask& task) {
 }
 
 Result<uint64_t> next_address_placeholder() {
-  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(Block::PC) | kWriteBit), 0, kNextAddressOffset);
+  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(Block::PC) | kWriteBit), 0,
+                      kNextAddressOffset);
 }
 
-Result<uint64_t> next_amount(int64_t words) { return command(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT((words + 1) / 2 - 1)); }
+Result<uint64_t> next_amount(int64_t words) {
+  return command(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT((words + 1) / 2 - 1));
+}
 
 }  // namespace peraxis::emit

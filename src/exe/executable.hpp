@@ -47,10 +47,10 @@ struct Task {
   int32_t words = 0;       // including the four-word tail
   int32_t op = 0;          // operator index in the graph
   TaskKind kind = TaskKind::Direct;
-  int32_t first_row = 0, rows = 0;      // output rows it computes
-  int32_t real_input_channels = 0;      // of the layer; dummy channels not counted
-  int32_t real_output_channels = 0;     // of this task; dummies and window-sum kernels not counted
-  int32_t set = 0;                      // index of the channel set (strategies that split channels)
+  int32_t first_row = 0, rows = 0;   // output rows it computes
+  int32_t real_input_channels = 0;   // of the layer; dummy channels not counted
+  int32_t real_output_channels = 0;  // of this task; dummies and window-sum kernels not counted
+  int32_t set = 0;                   // index of the channel set (strategies that split channels)
 };
 
 // A cube in device memory: [ceil(channels/16)][h][w][16] bytes for int8, [channels/4][h][w][4] int32.
@@ -68,7 +68,7 @@ struct Cube {
 struct Placement {
   int32_t tensor = 0;
   Cube cube;
-  int64_t c = 0;           // logical channels
+  int64_t c = 0;  // logical channels
   bool is_uint8 = false;
   int32_t zero_point = 0;  // in the int8 domain
 };
@@ -98,20 +98,20 @@ enum class Rounding : uint8_t {
 
 // Where logical output channel c is found, and what the host does with it.
 struct HostChannel {
-  int32_t region = 0;     // index into HostStep::regions
-  int32_t slot = 0;       // channel slot in that cube
-  int64_t addend = 0;     // Requantize: added to the raw sum (bias and zero-point terms)
-  int32_t sum_slot = -1;  // Requantize: slot of the window sum in the same region, -1 for none
-  int32_t sum_factor = 0; // Requantize: raw += sum_factor * window sum (minus the weight zero point)
+  int32_t region = 0;      // index into HostStep::regions
+  int32_t slot = 0;        // channel slot in that cube
+  int64_t addend = 0;      // Requantize: added to the raw sum (bias and zero-point terms)
+  int32_t sum_slot = -1;   // Requantize: slot of the window sum in the same region, -1 for none
+  int32_t sum_factor = 0;  // Requantize: raw += sum_factor * window sum (minus the weight zero point)
   int32_t mantissa = 0, exponent = 0;  // Requantize: Q31 multiplier
-  double multiplier = 0;  // Requantize with Rounding::Double; Correct: ratio to the task's scale
+  double multiplier = 0;               // Requantize with Rounding::Double; Correct: ratio to the task's scale
 };
 struct HostStep {
   int32_t op = 0;
   std::vector<Cube> regions;          // the source cubes
   std::vector<HostChannel> channels;  // one a logical output channel
   Rounding rounding = Rounding::Two;
-  int32_t zero_point = 0;      // of the output, int8 domain
+  int32_t zero_point = 0;          // of the output, int8 domain
   int32_t low = -128, high = 127;  // activation range, int8 domain
 };
 
@@ -127,11 +127,11 @@ struct LayerPlan {
 
 struct Executable {
   std::string target = "rk3588";
-  std::string compiler;   // "peraxis 0.1.0"
-  std::string model;      // name of the source model
-  uint64_t model_hash = 0;  // xxh64 of the source file
+  std::string compiler;                       // "peraxis 0.1.0"
+  std::string model;                          // name of the source model
+  uint64_t model_hash = 0;                    // xxh64 of the source file
   std::string accuracy, reference, strategy;  // as asked for
-  std::string graph;      // IR text (ir::print); constants in `constants`
+  std::string graph;                          // IR text (ir::print); constants in `constants`
   struct Constant {
     int32_t tensor = 0;
     std::vector<uint8_t> data;

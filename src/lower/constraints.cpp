@@ -29,54 +29,111 @@ struct Constraint {
 };
 
 constexpr std::array kConstraints = {
-    Constraint{[](const Subject& s) { return s.input.type != ir::DataType::Int8 && s.input.type != ir::DataType::UInt8; },
-               [](const Subject& s) { return fmt::format("the input is {}; the NPU path takes int8 and uint8", ir::data_type_name(s.input.type)); }},
+    Constraint{[](const Subject& s) {
+                 return s.input.type != ir::DataType::Int8 && s.input.type != ir::DataType::UInt8;
+               },
+               [](const Subject& s) {
+                 return fmt::format("the input is {}; the NPU path takes int8 and uint8",
+                                    ir::data_type_name(s.input.type));
+               }},
     Constraint{[](const Subject& s) { return s.output.type != s.input.type; },
-               [](const Subject& s) { return fmt::format("{} input with {} output times out on the chip", ir::data_type_name(s.input.type), ir::data_type_name(s.output.type)); }},
+               [](const Subject& s) {
+                 return fmt::format("{} input with {} output times out on the chip",
+                                    ir::data_type_name(s.input.type), ir::data_type_name(s.output.type));
+               }},
     Constraint{[](const Subject& s) { return !s.weights.is_constant; },
-               [](const Subject&) { return std::string("the weights are computed at run time; they must be constants"); }},
-    Constraint{[](const Subject& s) { return s.op.inputs.size() > 2 && s.op.inputs[2] != ir::kAbsent && !s.graph.tensor(s.op.inputs[2]).is_constant; },
-               [](const Subject&) { return std::string("the bias is computed at run time; it must be a constant"); }},
+               [](const Subject&) {
+                 return std::string("the weights are computed at run time; they must be constants");
+               }},
+    Constraint{[](const Subject& s) {
+                 return s.op.inputs.size() > 2 && s.op.inputs[2] != ir::kAbsent &&
+                        !s.graph.tensor(s.op.inputs[2]).is_constant;
+               },
+               [](const Subject&) {
+                 return std::string("the bias is computed at run time; it must be a constant");
+               }},
     Constraint{[](const Subject& s) { return s.input.is_constant; },
-               [](const Subject&) { return std::string("the input is a constant; nothing is left for the NPU to do"); }},
+               [](const Subject&) {
+                 return std::string("the input is a constant; nothing is left for the NPU to do");
+               }},
     Constraint{[](const Subject& s) { return s.conv != nullptr && ir::nhwc(s.input).n != 1; },
-               [](const Subject& s) { return fmt::format("batch {}: one task serves one image", ir::nhwc(s.input).n); }},
-    Constraint{[](const Subject& s) { return s.conv != nullptr && (s.conv->dilation_h != 1 || s.conv->dilation_w != 1); },
-               [](const Subject& s) { return fmt::format("dilation {}x{} is not lowered to the NPU yet", s.conv->dilation_h, s.conv->dilation_w); }},
+               [](const Subject& s) {
+                 return fmt::format("batch {}: one task serves one image", ir::nhwc(s.input).n);
+               }},
+    Constraint{[](const Subject& s) {
+                 return s.conv != nullptr && (s.conv->dilation_h != 1 || s.conv->dilation_w != 1);
+               },
+               [](const Subject& s) {
+                 return fmt::format("dilation {}x{} is not lowered to the NPU yet", s.conv->dilation_h,
+                                    s.conv->dilation_w);
+               }},
     Constraint{[](const Subject& s) { return s.g.depthwise && s.g.out_c != s.g.in_c; },
-               [](const Subject& s) { return fmt::format("depth multiplier {}: the chip's depthwise mode has one kernel a channel", s.g.out_c / s.g.in_c); }},
-    Constraint{[](const Subject& s) { return s.op.kind == ir::OpKind::Conv2D && s.weights.shape[3] != s.g.in_c; },
-               [](const Subject& s) { return fmt::format("{} groups: grouped convolution is not lowered to the NPU yet", s.g.in_c / s.weights.shape[3]); }},
+               [](const Subject& s) {
+                 return fmt::format("depth multiplier {}: the chip's depthwise mode has one kernel a channel",
+                                    s.g.out_c / s.g.in_c);
+               }},
+    Constraint{
+        [](const Subject& s) { return s.op.kind == ir::OpKind::Conv2D && s.weights.shape[3] != s.g.in_c; },
+        [](const Subject& s) {
+          return fmt::format("{} groups: grouped convolution is not lowered to the NPU yet",
+                             s.g.in_c / s.weights.shape[3]);
+        }},
     Constraint{[](const Subject& s) { return s.g.stride_h > kMaxStride || s.g.stride_w > kMaxStride; },
-               [](const Subject& s) { return fmt::format("stride {}x{} exceeds {}", s.g.stride_h, s.g.stride_w, kMaxStride); }},
+               [](const Subject& s) {
+                 return fmt::format("stride {}x{} exceeds {}", s.g.stride_h, s.g.stride_w, kMaxStride);
+               }},
     Constraint{[](const Subject& s) { return s.g.kernel_h > kMaxKernel || s.g.kernel_w > kMaxKernel; },
-               [](const Subject& s) { return fmt::format("kernel {}x{} exceeds {}", s.g.kernel_h, s.g.kernel_w, kMaxKernel); }},
+               [](const Subject& s) {
+                 return fmt::format("kernel {}x{} exceeds {}", s.g.kernel_h, s.g.kernel_w, kMaxKernel);
+               }},
     Constraint{[](const Subject& s) { return s.g.pad_top > kMaxPad || s.g.pad_left > kMaxPad; },
-               [](const Subject& s) { return fmt::format("padding {} above, {} left exceeds {}", s.g.pad_top, s.g.pad_left, kMaxPad); }},
+               [](const Subject& s) {
+                 return fmt::format("padding {} above, {} left exceeds {}", s.g.pad_top, s.g.pad_left,
+                                    kMaxPad);
+               }},
     Constraint{[](const Subject& s) { return s.g.in_w > kMaxInputExtent || s.g.out_w > kMaxOutputWidth; },
-               [](const Subject& s) { return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxInputExtent); }},
+               [](const Subject& s) {
+                 return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxInputExtent);
+               }},
     Constraint{[](const Subject& s) { return s.g.in_h > 8190 || s.g.out_h > 8190; },
                [](const Subject& s) { return fmt::format("a map {} high exceeds 8190 rows", s.g.in_h); }},
     Constraint{[](const Subject& s) { return s.g.in_c > kMaxInputChannels; },
-               [](const Subject& s) { return fmt::format("{} input channels exceed {}", s.g.in_c, kMaxInputChannels); }},
-    Constraint{[](const Subject& s) { return round_up(s.g.out_c + 1, kDepthwiseGroup) > kMaxCubeChannels; },
-               [](const Subject& s) { return fmt::format("{} output channels exceed {}", s.g.out_c, kMaxCubeChannels); }},
-    // Every address is 32 bits: keep single cubes far from that.
-    Constraint{[](const Subject& s) { return s.g.in_h * s.g.in_w * (s.g.in_c + 64) > (int64_t{1} << 30) || s.g.out_h * s.g.out_w * (s.g.out_c + 64) > (int64_t{1} << 28); },
-               [](const Subject& s) { return fmt::format("a map of {}x{}x{} exceeds the device's address space", s.g.out_h, s.g.out_w, s.g.out_c); }},
-    Constraint{[](const Subject& s) { return !fits_cbuf(s.g); },
                [](const Subject& s) {
-                 return fmt::format("{} input channels with a {}x{} kernel over rows {} wide do not fit the {} banks of CBUF",
-                                    s.g.in_c, s.g.kernel_h, s.g.kernel_w, s.g.in_w, kCbufBanks);
+                 return fmt::format("{} input channels exceed {}", s.g.in_c, kMaxInputChannels);
                }},
+    Constraint{[](const Subject& s) { return round_up(s.g.out_c + 1, kDepthwiseGroup) > kMaxCubeChannels; },
+               [](const Subject& s) {
+                 return fmt::format("{} output channels exceed {}", s.g.out_c, kMaxCubeChannels);
+               }},
+    // Every address is 32 bits: keep single cubes far from that.
+    Constraint{[](const Subject& s) {
+                 return s.g.in_h * s.g.in_w * (s.g.in_c + 64) > (int64_t{1} << 30) ||
+                        s.g.out_h * s.g.out_w * (s.g.out_c + 64) > (int64_t{1} << 28);
+               },
+               [](const Subject& s) {
+                 return fmt::format("a map of {}x{}x{} exceeds the device's address space", s.g.out_h,
+                                    s.g.out_w, s.g.out_c);
+               }},
+    Constraint{
+        [](const Subject& s) { return !fits_cbuf(s.g); },
+        [](const Subject& s) {
+          return fmt::format(
+              "{} input channels with a {}x{} kernel over rows {} wide do not fit the {} banks of CBUF",
+              s.g.in_c, s.g.kernel_h, s.g.kernel_w, s.g.in_w, kCbufBanks);
+        }},
 };
 
 }  // namespace
 
 std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
   const ir::Op& op = graph.ops[op_index];
-  const Subject subject{graph, op, graph.tensor(op.inputs[0]), graph.tensor(op.inputs[1]), graph.tensor(op.outputs[0]),
-                        geometry(graph, op_index), std::get_if<ir::ConvAttributes>(&op.attributes)};
+  const Subject subject{graph,
+                        op,
+                        graph.tensor(op.inputs[0]),
+                        graph.tensor(op.inputs[1]),
+                        graph.tensor(op.outputs[0]),
+                        geometry(graph, op_index),
+                        std::get_if<ir::ConvAttributes>(&op.attributes)};
   for (const Constraint& constraint : kConstraints)
     if (constraint.violated(subject)) return constraint.sentence(subject);
   return {};

@@ -26,7 +26,8 @@ struct Weights {
   bool depthwise;  // stored as [kh][kw][out]
 
   int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
-    const int64_t index = depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
+    const int64_t index =
+        depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
     return offset != 0 ? int64_t{data[index]} - offset : int64_t{static_cast<int8_t>(data[index])};
   }
 };
@@ -44,11 +45,11 @@ struct Context {
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
 struct Program {
   TaskShape shape = TaskShape::Direct;
-  int64_t first_in_slot = 0;   // input channel slots it reads
-  int64_t in_channels = 0;     // multiple of 16
+  int64_t first_in_slot = 0;  // input channel slots it reads
+  int64_t in_channels = 0;    // multiple of 16
   int64_t in_channels_real = 0;
-  int64_t first_out_slot = 0;  // in its region
-  int64_t out_slots = 0;       // whole groups
+  int64_t first_out_slot = 0;                     // in its region
+  int64_t out_slots = 0;                          // whole groups
   std::vector<const ChannelParams*> slot_params;  // [out_slots], null: dummy
   std::vector<uint8_t> packed_weights;
   int32_t region = 0, set = 0;
@@ -83,7 +84,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
   const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
   int32_t operands = -1;
   const int64_t operand_bytes = dpu.multiply ? kOperandRecordBytes / kOperandRecordChannels : 4;
-  if (!dpu.int32_output) operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.multiply, x.layer.z_w));
+  if (!dpu.int32_output)
+    operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.multiply, x.layer.z_w));
   const Region& region = x.out.regions[static_cast<size_t>(p.region)];
   const int64_t plane_bytes = x.g.out_h * x.g.out_w * kAtomBytes;
   const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
@@ -112,7 +114,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
       task.out_height = rows.rows;
       task.out_channels = slots;
       task.out_channels_real = std::max<int32_t>(real, 1);
-      task.output = {region.allocation, (p.first_out_slot + first) / slots_per_atom * plane_bytes + rows.first * x.g.out_w * kAtomBytes};
+      task.output = {region.allocation, (p.first_out_slot + first) / slots_per_atom * plane_bytes +
+                                            rows.first * x.g.out_w * kAtomBytes};
       task.operands = {operands, operand_bytes * first};
       x.out.tasks.push_back({task, p.shape, rows, real, p.set});
     }
@@ -131,19 +134,22 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
   for (int64_t s = 0; s < count; ++s) {
     p.slot_params[static_cast<size_t>(s)] = &set.params[static_cast<size_t>(s)];
-    x.out.channels[static_cast<size_t>(set.channels[static_cast<size_t>(s)])] = {set_index, static_cast<int32_t>(s), sums ? static_cast<int32_t>(count) : -1};
+    x.out.channels[static_cast<size_t>(set.channels[static_cast<size_t>(s)])] = {
+        set_index, static_cast<int32_t>(s), sums ? static_cast<int32_t>(count) : -1};
   }
   // Dummy input channels hold whatever the cube holds: the weight that cancels CPEND's term.
   const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
-  p.packed_weights = pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
-                                         [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
-                                           if (slot == count && sums) return in < x.g.in_c ? 1 : 0;
-                                           if (slot >= count) return 0;
-                                           if (in >= x.g.in_c || set.params[static_cast<size_t>(slot)].drop_weights) return neutral;
-                                           return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, in);
-                                         });
-  Region region{x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots * (set.dpu.int32_output ? 4 : 1)), x.g.out_h, x.g.out_w,
-                p.out_slots, set.dpu.int32_output ? 4 : 1};
+  p.packed_weights =
+      pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
+                          [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+                            if (slot == count && sums) return in < x.g.in_c ? 1 : 0;
+                            if (slot >= count) return 0;
+                            if (in >= x.g.in_c || set.params[static_cast<size_t>(slot)].drop_weights)
+                              return neutral;
+                            return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, in);
+                          });
+  Region region{x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots * (set.dpu.int32_output ? 4 : 1)),
+                x.g.out_h, x.g.out_w, p.out_slots, set.dpu.int32_output ? 4 : 1};
   x.out.regions.push_back(region);
   return emit_program(x, std::move(p), set.dpu);
 }
@@ -165,12 +171,14 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
     p.slot_params[static_cast<size_t>(slot)] = &set.params[i];
     x.out.channels[static_cast<size_t>(set.channels[i])] = {set_index, static_cast<int32_t>(slot), -1};
   }
-  p.packed_weights = pack_depthwise_weights(p.in_channels, x.g.kernel_h, x.g.kernel_w, [&](int64_t slot, int64_t ky, int64_t kx) -> int64_t {
-    const ChannelParams* params = p.slot_params[static_cast<size_t>(slot)];
-    if (params == nullptr || params->drop_weights) return x.layer.z_w;
-    return x.weights.at(first + slot, ky, kx, 0);
-  });
-  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots), x.g.out_h, x.g.out_w, p.out_slots, 1});
+  p.packed_weights = pack_depthwise_weights(
+      p.in_channels, x.g.kernel_h, x.g.kernel_w, [&](int64_t slot, int64_t ky, int64_t kx) -> int64_t {
+        const ChannelParams* params = p.slot_params[static_cast<size_t>(slot)];
+        if (params == nullptr || params->drop_weights) return x.layer.z_w;
+        return x.weights.at(first + slot, ky, kx, 0);
+      });
+  x.out.regions.push_back(
+      {x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots), x.g.out_h, x.g.out_w, p.out_slots, 1});
   return emit_program(x, std::move(p), set.dpu);
 }
 
@@ -178,7 +186,8 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
   const bool sums = x.layer.z_w != 0;
   const int64_t blocks = ceil_div(x.g.out_c, kKernelGroup);
   const int64_t slots = sums ? 2 * kKernelGroup : kKernelGroup;
-  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * blocks * slots * 4), x.g.out_h, x.g.out_w, blocks * slots, 4});
+  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * blocks * slots * 4), x.g.out_h,
+                           x.g.out_w, blocks * slots, 4});
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = b * kKernelGroup;
     const int64_t count = std::min(kKernelGroup, x.g.out_c - first);
@@ -193,8 +202,9 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
     p.slot_params.resize(static_cast<size_t>(slots), nullptr);
     for (int64_t s = 0; s < count; ++s) {
       p.slot_params[static_cast<size_t>(s)] = &set.params[static_cast<size_t>(first + s)];
-      x.out.channels[static_cast<size_t>(first + s)] = {set_index, static_cast<int32_t>(b * slots + s),
-                                                        sums ? static_cast<int32_t>(b * slots + kKernelGroup + s) : -1};
+      x.out.channels[static_cast<size_t>(first + s)] = {
+          set_index, static_cast<int32_t>(b * slots + s),
+          sums ? static_cast<int32_t>(b * slots + kKernelGroup + s) : -1};
     }
     p.packed_weights = pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
                                            [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
@@ -210,14 +220,20 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
 
 }  // namespace
 
-int64_t output_slots(const Geometry& g) { return round_up(g.out_c, g.depthwise ? kDepthwiseGroup : kKernelGroup); }
+int64_t output_slots(const Geometry& g) {
+  return round_up(g.out_c, g.depthwise ? kDepthwiseGroup : kKernelGroup);
+}
 
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, int32_t input, const TileLimits& limits,
-                                       MemoryPlan& memory) {
+                                       const requant::LayerParams& params, int32_t input,
+                                       const TileLimits& limits, MemoryPlan& memory) {
   const Geometry g = geometry(graph, op);
   const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
-  const Weights weights{tensor.data.data(), g.out_c, g.in_c, g.kernel_h, g.kernel_w,
+  const Weights weights{tensor.data.data(),
+                        g.out_c,
+                        g.in_c,
+                        g.kernel_h,
+                        g.kernel_w,
                         tensor.type == ir::DataType::UInt8 ? 128 : 0,
                         graph.ops[op].kind == ir::OpKind::DepthwiseConv2D};
   LoweredLayer out;
@@ -226,9 +242,12 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);
-    if (!g.depthwise) PERAXIS_TRY(lower_direct(x, set, index));
-    else if (set.dpu.int32_output) PERAXIS_TRY(lower_block_diagonal(x, set, index));
-    else PERAXIS_TRY(lower_depthwise(x, set, index));
+    if (!g.depthwise)
+      PERAXIS_TRY(lower_direct(x, set, index));
+    else if (set.dpu.int32_output)
+      PERAXIS_TRY(lower_block_diagonal(x, set, index));
+    else
+      PERAXIS_TRY(lower_depthwise(x, set, index));
   }
   return out;
 }

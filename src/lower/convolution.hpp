@@ -44,8 +44,8 @@ struct LoweredLayer {
 
 // `input`: allocation of the input cube ([in_c/16][in_h][in_w][16], slots a multiple of 16).
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, int32_t input, const TileLimits& limits,
-                                       MemoryPlan& memory);
+                                       const requant::LayerParams& params, int32_t input,
+                                       const TileLimits& limits, MemoryPlan& memory);
 
 // Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
 int64_t output_slots(const Geometry& geometry);

@@ -29,8 +29,10 @@ Geometry geometry(const ir::Graph& graph, size_t op_index) {
   g.kernel_w = weights.shape[2];
   g.stride_h = attributes.stride_h;
   g.stride_w = attributes.stride_w;
-  g.pad_top = ir::spatial_axis(in.h, g.kernel_h, g.stride_h, attributes.dilation_h, attributes.padding).before;
-  g.pad_left = ir::spatial_axis(in.w, g.kernel_w, g.stride_w, attributes.dilation_w, attributes.padding).before;
+  g.pad_top =
+      ir::spatial_axis(in.h, g.kernel_h, g.stride_h, attributes.dilation_h, attributes.padding).before;
+  g.pad_left =
+      ir::spatial_axis(in.w, g.kernel_w, g.stride_w, attributes.dilation_w, attributes.padding).before;
   return g;
 }
 

@@ -6,10 +6,11 @@
 
 namespace peraxis::lower {
 
-std::vector<uint8_t> pack_operands(const std::vector<const requant::ChannelParams*>& slot_params, bool records,
-                                   int32_t weight_zero_point) {
+std::vector<uint8_t> pack_operands(const std::vector<const requant::ChannelParams*>& slot_params,
+                                   bool records, int32_t weight_zero_point) {
   const size_t slots = slot_params.size();
-  std::vector<uint8_t> packed(records ? slots / rk3588::kOperandRecordChannels * rk3588::kOperandRecordBytes : slots * 4);
+  std::vector<uint8_t> packed(records ? slots / rk3588::kOperandRecordChannels * rk3588::kOperandRecordBytes
+                                      : slots * 4);
   for (size_t s = 0; s < slots; ++s) {
     const requant::ChannelParams none{};
     const requant::ChannelParams& params = slot_params[s] != nullptr ? *slot_params[s] : none;

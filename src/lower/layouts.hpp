@@ -22,13 +22,15 @@ std::vector<uint8_t> pack_direct_weights(int64_t out_channels, int64_t in_channe
       for (int64_t ky = 0; ky < kernel_h; ++ky)
         for (int64_t kx = 0; kx < kernel_w; ++kx)
           for (int64_t o = o0; o < o0 + 32; ++o)
-            for (int64_t i = i0; i < i0 + width; ++i) packed[at++] = static_cast<uint8_t>(weight(o, ky, kx, i));
+            for (int64_t i = i0; i < i0 + width; ++i)
+              packed[at++] = static_cast<uint8_t>(weight(o, ky, kx, i));
     }
   return packed;
 }
 
 template <class Weight>
-std::vector<uint8_t> pack_depthwise_weights(int64_t channels, int64_t kernel_h, int64_t kernel_w, Weight&& weight) {
+std::vector<uint8_t> pack_depthwise_weights(int64_t channels, int64_t kernel_h, int64_t kernel_w,
+                                            Weight&& weight) {
   // [c/64][kh][kw][64]; the last block is as wide as the channels that are left (a multiple of 16).
   std::vector<uint8_t> packed(static_cast<size_t>(channels * kernel_h * kernel_w));
   size_t at = 0;
@@ -44,7 +46,7 @@ std::vector<uint8_t> pack_depthwise_weights(int64_t channels, int64_t kernel_h, 
 // BRDMA operands of `slots` channels. slot_params[s] is null for a dummy channel.
 // With `records`: 64 bytes a 8 channels {A int32 x8, B int16 x8, C int16 x8}, B = -weight zero point.
 // Without: dense int32 A.
-std::vector<uint8_t> pack_operands(const std::vector<const requant::ChannelParams*>& slot_params, bool records,
-                                   int32_t weight_zero_point);
+std::vector<uint8_t> pack_operands(const std::vector<const requant::ChannelParams*>& slot_params,
+                                   bool records, int32_t weight_zero_point);
 
 }  // namespace peraxis::lower

@@ -15,7 +15,8 @@ constexpr int64_t kMaxBytes = (int64_t{1} << 32) - (int64_t{1} << 26);
 
 int32_t MemoryPlan::add_constant(std::vector<uint8_t> bytes) {
   Entry entry;
-  constants_.resize(static_cast<size_t>(round_up(static_cast<int64_t>(constants_.size()), rk3588::kBufferAlign)));
+  constants_.resize(
+      static_cast<size_t>(round_up(static_cast<int64_t>(constants_.size()), rk3588::kBufferAlign)));
   entry.location = {true, static_cast<int64_t>(constants_.size())};
   entry.bytes = static_cast<int64_t>(bytes.size());
   constants_.insert(constants_.end(), bytes.begin(), bytes.end());
@@ -40,7 +41,8 @@ Status MemoryPlan::place() {
   std::vector<size_t> order;
   for (size_t i = 0; i < entries_.size(); ++i)
     if (!entries_[i].location.constant && entries_[i].last >= 0) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return entries_[a].bytes > entries_[b].bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return entries_[a].bytes > entries_[b].bytes; });
   std::vector<size_t> placed;
   for (const size_t i : order) {
     Entry& entry = entries_[i];
@@ -61,7 +63,9 @@ Status MemoryPlan::place() {
   }
   const int64_t total = activation_bytes_ + static_cast<int64_t>(constants_.size());
   if (total > kMaxBytes)
-    return fail(ErrorCode::OutOfMemory, "the model needs {} bytes of device memory; 32-bit device addresses allow {}", total, kMaxBytes);
+    return fail(ErrorCode::OutOfMemory,
+                "the model needs {} bytes of device memory; 32-bit device addresses allow {}", total,
+                kMaxBytes);
   return {};
 }
 

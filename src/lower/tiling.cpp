@@ -9,7 +9,9 @@ namespace {
 
 using namespace rk3588;
 
-int64_t row_bytes(const TilingProblem& p) { return round_up(p.g.in_w * p.in_channels, kCbufEntryBytes); }
+int64_t row_bytes(const TilingProblem& p) {
+  return round_up(p.g.in_w * p.in_channels, kCbufEntryBytes);
+}
 
 // Input rows that fit `banks` feature banks, one of them spare.
 int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
@@ -42,11 +44,14 @@ std::vector<RowTile> cut_rows(const Geometry& g, int64_t capacity, int64_t max_r
   return tiles;
 }
 
-int64_t group_of(const TilingProblem& p) { return p.depthwise ? kDepthwiseGroup : kKernelGroup; }
+int64_t group_of(const TilingProblem& p) {
+  return p.depthwise ? kDepthwiseGroup : kKernelGroup;
+}
 
 // Bytes of the weights of `channels` output channels.
 int64_t weight_bytes(const TilingProblem& p, int64_t channels) {
-  return p.g.kernel_h * p.g.kernel_w * (p.depthwise ? std::min(p.in_channels, channels) : p.in_channels * channels);
+  return p.g.kernel_h * p.g.kernel_w *
+         (p.depthwise ? std::min(p.in_channels, channels) : p.in_channels * channels);
 }
 
 struct Candidate {
@@ -55,8 +60,8 @@ struct Candidate {
   int64_t tasks = 0;
 };
 
-bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_banks, bool resident, int64_t max_rows,
-              Candidate& best) {
+bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_banks, bool resident,
+              int64_t max_rows, Candidate& best) {
   if (weight_banks < 1 || weight_banks > kCbufBanks - kSpareDataBanks - 1) return false;
   TilingProblem p = problem;
   if (p.depthwise) p.in_channels = std::min(p.in_channels, channels);
@@ -69,7 +74,8 @@ bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_ban
   for (const RowTile& row : rows) in_rows += row.in_rows;
   const int64_t features = in_rows * row_bytes(p) * chunks;
   const int64_t weights = weight_bytes(problem, problem.out_channels) * (resident ? 1 : tiles);
-  Candidate candidate{{data_banks, weight_banks, resident, channels, std::move(rows)}, features + weights, chunks * tiles};
+  Candidate candidate{
+      {data_banks, weight_banks, resident, channels, std::move(rows)}, features + weights, chunks * tiles};
   const bool better = best.tasks == 0 || candidate.tasks < best.tasks ||
                       (candidate.tasks == best.tasks && candidate.bytes < best.bytes);
   if (better) best = std::move(candidate);
@@ -81,7 +87,8 @@ bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_ban
 Result<Tiling> tile(const TilingProblem& p, const TileLimits& limits) {
   const int64_t group = group_of(p);
   int64_t channels = round_up(p.out_channels, group);
-  if (limits.max_channels > 0) channels = std::min(channels, std::max(group, limits.max_channels / group * group));
+  if (limits.max_channels > 0)
+    channels = std::min(channels, std::max(group, limits.max_channels / group * group));
   Candidate best;
   // All channels of the task at once: whole weights, or two groups at a time.
   consider(p, channels, ceil_div(weight_bytes(p, channels), kCbufBankBytes), true, limits.max_rows, best);
@@ -91,7 +98,8 @@ Result<Tiling> tile(const TilingProblem& p, const TileLimits& limits) {
   for (int64_t part = round_up(channels / 2, group); best.tasks == 0 && part >= group; part -= group)
     consider(p, part, ceil_div(weight_bytes(p, part), kCbufBankBytes), true, limits.max_rows, best);
   if (best.tasks == 0)
-    return fail(ErrorCode::Unsupported, "a row of {} bytes with a {}x{} kernel over {} channels does not fit {} CBUF banks",
+    return fail(ErrorCode::Unsupported,
+                "a row of {} bytes with a {}x{} kernel over {} channels does not fit {} CBUF banks",
                 row_bytes(p), p.g.kernel_h, p.g.kernel_w, p.in_channels, kCbufBanks);
   return std::move(best.tiling);
 }

@@ -13,8 +13,12 @@
 
 namespace peraxis::lower {
 
-constexpr int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-constexpr int64_t ceil_div(int64_t x, int64_t unit) { return (x + unit - 1) / unit; }
+constexpr int64_t round_up(int64_t x, int64_t unit) {
+  return (x + unit - 1) / unit * unit;
+}
+constexpr int64_t ceil_div(int64_t x, int64_t unit) {
+  return (x + unit - 1) / unit;
+}
 
 struct TileLimits {
   int64_t max_rows = 0;      // output rows a tile; 0: what CBUF holds
@@ -30,17 +34,17 @@ struct RowTile {
 
 struct Tiling {
   int64_t data_banks = 0, weight_banks = 0;
-  bool weights_resident = true;     // every kernel stays in CBUF from tile to tile
-  int64_t channels_per_task = 0;    // output channels (whole groups) a task computes
+  bool weights_resident = true;   // every kernel stays in CBUF from tile to tile
+  int64_t channels_per_task = 0;  // output channels (whole groups) a task computes
   std::vector<RowTile> rows;
 };
 
 // What the tasks read and compute: may be a part of the operator (a block of a depthwise layer).
 struct TilingProblem {
-  Geometry g;                 // spatial facts
-  int64_t in_channels = 0;    // programmed, multiple of 16
-  int64_t out_channels = 0;   // programmed, whole groups
-  bool depthwise = false;     // the hardware's depthwise mode
+  Geometry g;                // spatial facts
+  int64_t in_channels = 0;   // programmed, multiple of 16
+  int64_t out_channels = 0;  // programmed, whole groups
+  bool depthwise = false;    // the hardware's depthwise mode
 };
 
 Result<Tiling> tile(const TilingProblem& problem, const TileLimits& limits);

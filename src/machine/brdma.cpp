@@ -45,8 +45,7 @@ RdmaConfig decode_rdma(Registers& r, bool enabled) {
   if (c.data_use != 1)
     r.not_modelled(DPU_RDMA::BRDMA_CFG::BRDMA_DATA_USE, 7, "operand formats other than 1 and 7");
   c.address = r.get(DPU_RDMA::BS_BASE_ADDR::BS_BASE_ADDR);
-  if (c.address % kAtom != 0)
-    r.refuse("DPU_RDMA.BS_BASE_ADDR is {:#x}, must be a multiple of 16", c.address);
+  if (c.address % kAtom != 0) r.refuse("DPU_RDMA.BS_BASE_ADDR is {:#x}, must be a multiple of 16", c.address);
   return c;
 }
 
@@ -70,8 +69,9 @@ Result<Operands> read_operands(const ConvTask& task, Context& context) {
     }
     const auto data = context.memory.read(address, bytes, "BRDMA");
     if (!data)
-      return with_note(data.error(), fmt::format("task {}: BS operands of channel {} of {} (DPU_RDMA.BS_BASE_ADDR {:#x})",
-                                                 task.index, first, channels, c.address));
+      return with_note(data.error(),
+                       fmt::format("task {}: BS operands of channel {} of {} (DPU_RDMA.BS_BASE_ADDR {:#x})",
+                                   task.index, first, channels, c.address));
     for (int64_t i = 0; i < block && first + i < channels; ++i) {
       const size_t ch = static_cast<size_t>(first + i);
       out.a[ch] = load<int32_t>(data->data() + 4 * i);

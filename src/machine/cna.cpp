@@ -102,7 +102,8 @@ CnaConfig decode_cna(Registers& r) {
   CnaConfig c;
   refuse_other_modes(r);
   const int64_t mode = r.get(CNA::CONV_CON1::CONV_MODE);
-  if (mode != 0 && mode != 3) r.refuse("CNA.CONV_CON1.CONV_MODE is {}, must be 0 (direct) or 3 (depthwise)", mode);
+  if (mode != 0 && mode != 3)
+    r.refuse("CNA.CONV_CON1.CONV_MODE is {}, must be 0 (direct) or 3 (depthwise)", mode);
   c.depthwise = mode == 3;
   decode_features(r, c);
   decode_kernel(r, c);
@@ -117,7 +118,8 @@ CnaConfig decode_cna(Registers& r) {
 }
 
 int8_t pad_byte(const CnaConfig& cna, PadLanes lanes, int64_t channel) {
-  const bool second = cna.depthwise && lanes == PadLanes::TwoInDepthwise && channel % 64 < 32 && channel % 2 == 1;
+  const bool second =
+      cna.depthwise && lanes == PadLanes::TwoInDepthwise && channel % 64 < 32 && channel % 2 == 1;
   return static_cast<int8_t>(cna.pad_value >> (second ? 8 : 0));
 }
 
@@ -135,12 +137,14 @@ Status load_features(const ConvTask& task, Context& context) {
   for (int64_t g = 0; g < c.channels / kAtom; ++g) {
     Range range{INT64_MAX, 0};
     for (int64_t y = 0; y < c.height; ++y) {
-      const int64_t atom = y / rows_per_block * c.line_stride + y % rows_per_block * c.dma_width + g * group_step;
+      const int64_t atom =
+          y / rows_per_block * c.line_stride + y % rows_per_block * c.dma_width + g * group_step;
       const int64_t address = c.feature_address + atom * kAtom;
       const auto row = context.memory.read(address, row_atoms * kAtom, "CNA feature DMA");
       if (!row)
-        return with_note(row.error(), fmt::format("task {}: channel group {}, row {} of the feature tile at {:#x}",
-                                                  task.index, g, y, c.feature_address));
+        return with_note(row.error(),
+                         fmt::format("task {}: channel group {}, row {} of the feature tile at {:#x}",
+                                     task.index, g, y, c.feature_address));
       std::memcpy(features->bytes.data() + (g * c.height + y) * c.width * kAtom, row->data(), row->size());
       range.begin = std::min(range.begin, address);
       range.end = std::max(range.end, address + row_atoms * kAtom);

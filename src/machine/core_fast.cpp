@@ -114,7 +114,8 @@ class FastCore final : public Core {
 
   // The weight blocks of kernels [first, first + 32) that hold anything, and what the 128 added to every
   // input costs each kernel.
-  void pack_group(int64_t first, std::vector<int64_t>& offsets, std::vector<uint8_t>& packed, int32_t* start) const {
+  void pack_group(int64_t first, std::vector<int64_t>& offsets, std::vector<uint8_t>& packed,
+                  int32_t* start) const {
     const CnaConfig& c = task_.cna;
     const int64_t kernels = std::clamp<int64_t>(weights_.kernels - first, 0, kDirectGroup);
     int8_t block[kDirectGroup * kIcBlock];
@@ -152,8 +153,9 @@ class FastCore final : public Core {
     const int8_t* tile =
         reinterpret_cast<const int8_t*>(bytes_.data()) + first / kDepthwiseGroup * block_bytes();
     for (int64_t y = 0; y < task_.core.height; ++y) {
-      mac_.depthwise_row(tile + y * c.stride_y * tile_.columns * kDepthwiseGroup, c.stride_x * kDepthwiseGroup,
-                         task_.core.width, offsets.data(), weights.data(), c.taps(), row.data());
+      mac_.depthwise_row(tile + y * c.stride_y * tile_.columns * kDepthwiseGroup,
+                         c.stride_x * kDepthwiseGroup, task_.core.width, offsets.data(), weights.data(),
+                         c.taps(), row.data());
       std::copy(row.begin(), row.end(), out.begin() + y * task_.core.width * kDepthwiseGroup);
     }
   }
@@ -172,8 +174,8 @@ class FastCore final : public Core {
     for (int64_t y = 0; y < task_.core.height; ++y)
       for (int64_t x = 0; x < task_.core.width; ++x)
         for (int64_t tap = 0; tap < c.taps(); ++tap)
-          window_sums_[static_cast<size_t>(y * task_.core.width + x)] +=
-              column[static_cast<size_t>(y * c.stride_y * tile_.columns + x * c.stride_x + tap_offset(tap) / kIcBlock)];
+          window_sums_[static_cast<size_t>(y * task_.core.width + x)] += column[static_cast<size_t>(
+              y * c.stride_y * tile_.columns + x * c.stride_x + tap_offset(tap) / kIcBlock)];
   }
 
   const ConvTask& task_;

@@ -82,18 +82,24 @@ EwOp decode_ew_operation(Registers& r) {
   const int64_t algorithm = r.get(DPU::EW_CFG::EW_ALU_ALGO);
   if (r.flag(DPU::EW_CFG::EW_OP_TYPE)) {
     r.not_modelled(DPU::EW_CFG::EW_MUL_PRELU, 0, "EW PReLU");
-    if (equal) r.refuse("DPU.EW_CFG.EW_EQUAL_EN is set on a multiplication: known for maximum and minimum only");
+    if (equal)
+      r.refuse("DPU.EW_CFG.EW_EQUAL_EN is set on a multiplication: known for maximum and minimum only");
     return EwOp::Mul;
   }
   if (equal && algorithm > 1)
     r.refuse("DPU.EW_CFG.EW_EQUAL_EN is set on operation {}: known for maximum and minimum only", algorithm);
   switch (algorithm) {
-    case 0: return EwOp::Max;
-    case 1: return EwOp::Min;
-    case 2: return EwOp::Add;
-    case 4: return EwOp::Minus;
+    case 0:
+      return EwOp::Max;
+    case 1:
+      return EwOp::Min;
+    case 2:
+      return EwOp::Add;
+    case 4:
+      return EwOp::Minus;
     default:
-      r.refuse("DPU.EW_CFG.EW_ALU_ALGO is {}: not modelled in this version: only 0, 1, 2 and 4 are", algorithm);
+      r.refuse("DPU.EW_CFG.EW_ALU_ALGO is {}: not modelled in this version: only 0, 1, 2 and 4 are",
+               algorithm);
       return EwOp::None;
   }
 }
@@ -103,10 +109,11 @@ void decode_ew(Registers& r, DpuConfig& d) {
   r.not_modelled(DPU::EW_CFG::EW_LUT_BYPASS, 1, "the lookup table");
   if (!r.flag(DPU::EW_CFG::EW_OP_BYPASS)) {
     d.ew_op = decode_ew_operation(r);
-    const int64_t operands[8] = {r.get(DPU::EW_OP_VALUE_0::EW_OPERAND_0), r.get(DPU::EW_OP_VALUE_1::EW_OPERAND_1),
-                                 r.get(DPU::EW_OP_VALUE_2::EW_OPERAND_2), r.get(DPU::EW_OP_VALUE_3::EW_OPERAND_3),
-                                 r.get(DPU::EW_OP_VALUE_4::EW_OPERAND_4), r.get(DPU::EW_OP_VALUE_5::EW_OPERAND_5),
-                                 r.get(DPU::EW_OP_VALUE_6::EW_OPERAND_6), r.get(DPU::EW_OP_VALUE_7::EW_OPERAND_7)};
+    const int64_t operands[8] = {
+        r.get(DPU::EW_OP_VALUE_0::EW_OPERAND_0), r.get(DPU::EW_OP_VALUE_1::EW_OPERAND_1),
+        r.get(DPU::EW_OP_VALUE_2::EW_OPERAND_2), r.get(DPU::EW_OP_VALUE_3::EW_OPERAND_3),
+        r.get(DPU::EW_OP_VALUE_4::EW_OPERAND_4), r.get(DPU::EW_OP_VALUE_5::EW_OPERAND_5),
+        r.get(DPU::EW_OP_VALUE_6::EW_OPERAND_6), r.get(DPU::EW_OP_VALUE_7::EW_OPERAND_7)};
     // 16 bits in the low half, lane = channel mod 8 (11.7; programs write all eight equal).
     for (int i = 0; i < 8; ++i) d.ew_operand[i] = static_cast<int16_t>(operands[i]);
   }
@@ -188,12 +195,23 @@ int64_t run_bn(const ScaleStage& s, Ties ties, int64_t v, int64_t& saturations) 
 
 int64_t run_ew(const DpuConfig& d, int64_t v, int64_t operand, int64_t& saturations) {
   switch (d.ew_op) {
-    case EwOp::None: break;
-    case EwOp::Max: v = std::max(v, operand); break;
-    case EwOp::Min: v = std::min(v, operand); break;
-    case EwOp::Add: v = cut(v + operand, saturations); break;
-    case EwOp::Minus: v = cut(v - operand, saturations); break;
-    case EwOp::Mul: v = cut(v * operand, saturations); break;
+    case EwOp::None:
+      break;
+    case EwOp::Max:
+      v = std::max(v, operand);
+      break;
+    case EwOp::Min:
+      v = std::min(v, operand);
+      break;
+    case EwOp::Add:
+      v = cut(v + operand, saturations);
+      break;
+    case EwOp::Minus:
+      v = cut(v - operand, saturations);
+      break;
+    case EwOp::Mul:
+      v = cut(v * operand, saturations);
+      break;
   }
   if (d.ew_relu) v = std::max<int64_t>(v, 0);
   if (d.ew_relux) v = std::min(v, d.ew_relux_cmp);
@@ -211,8 +229,9 @@ int64_t run_out_cvt(const DpuConfig& d, const Switches& switches, int64_t v) {
     // Adding the same integer to quotient and offset keeps the fraction; parity and sign are the sum's.
     const int64_t base = whole + d.offset;
     const int64_t half = int64_t{1} << (n - 1);
-    const bool tie_up = switches.out_cvt_ties == Ties::Up ||
-                        (switches.out_cvt_ties == Ties::ByRegister && d.cvt_round ? base >= 0 : (base & 1) != 0);
+    const bool tie_up =
+        switches.out_cvt_ties == Ties::Up ||
+        (switches.out_cvt_ties == Ties::ByRegister && d.cvt_round ? base >= 0 : (base & 1) != 0);
     t = base + ((rest > half || (rest == half && tie_up)) ? 1 : 0);
   } else {
     t = shift_by(q, d.shift, switches.out_cvt_ties, d.cvt_round) + d.offset;

@@ -17,12 +17,14 @@ constexpr int kWide = 64;
 
 void pack_quads(const int8_t* weights, uint8_t* to) {  // [8 channel quads][32 kernels][4 channels]
   for (int q = 0; q < kBlock / 4; ++q)
-    for (int oc = 0; oc < kBlock; ++oc) std::memcpy(to + (q * kBlock + oc) * 4, weights + oc * kBlock + q * 4, 4);
+    for (int oc = 0; oc < kBlock; ++oc)
+      std::memcpy(to + (q * kBlock + oc) * 4, weights + oc * kBlock + q * 4, 4);
 }
 
 template <int Pixels>
 PERAXIS_AVX512 inline void pixels_quads(const uint8_t* tile, int64_t step, const int64_t* offsets,
-                                        const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
+                                        const uint8_t* packed, int64_t blocks, const int32_t* start,
+                                        int32_t* acc) {
   __m512i low[Pixels], high[Pixels];
   for (int p = 0; p < Pixels; ++p) {
     low[p] = _mm512_loadu_si512(start);
@@ -84,7 +86,9 @@ const MacKernels* avx512_mac() {
 #else
 
 namespace peraxis::machine {
-const MacKernels* avx512_mac() { return nullptr; }
+const MacKernels* avx512_mac() {
+  return nullptr;
+}
 }  // namespace peraxis::machine
 
 #endif

@@ -15,15 +15,15 @@ struct MacKernels {
   void (*pack)(const int8_t* weights, uint8_t* to);
   // acc[pixel][32] = start[32] + the sum over blocks b of block b's weights times the 32 bytes at
   // tile + pixel * step + offsets[b].
-  void (*row)(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets, const uint8_t* packed,
-              int64_t blocks, const int32_t* start, int32_t* acc);
+  void (*row)(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+              const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc);
   // acc[pixel][64] = sum over taps t of weights[t][64] times the 64 signed bytes at the same place.
   void (*depthwise_row)(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
                         const int16_t* weights, int64_t taps, int32_t* acc);
 };
 
 const MacKernels& portable_mac();
-const MacKernels* avx2_mac();    // null when the processor or the build has none
+const MacKernels* avx2_mac();  // null when the processor or the build has none
 const MacKernels* avx512_mac();
 const MacKernels& best_mac();
 

@@ -36,9 +36,9 @@ template <int Pixels>
     for (int oc = 0; oc < kBlock; ++oc) acc[p * kBlock + oc] = sum[p][oc];
 }
 
-[[gnu::always_inline]] inline void row_body(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                                            const uint8_t* packed, int64_t blocks, const int32_t* start,
-                                            int32_t* acc) {
+[[gnu::always_inline]] inline void row_body(const uint8_t* tile, int64_t step, int64_t pixels,
+                                            const int64_t* offsets, const uint8_t* packed, int64_t blocks,
+                                            const int32_t* start, int32_t* acc) {
   int64_t p = 0;
   for (; p + 2 <= pixels; p += 2)
     pixels_body<2>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
@@ -46,8 +46,8 @@ template <int Pixels>
 }
 
 [[gnu::always_inline]] inline void depthwise_body(const int8_t* tile, int64_t step, int64_t pixels,
-                                                  const int64_t* offsets, const int16_t* weights, int64_t taps,
-                                                  int32_t* acc) {
+                                                  const int64_t* offsets, const int16_t* weights,
+                                                  int64_t taps, int32_t* acc) {
   for (int64_t p = 0; p < pixels; ++p) {
     int32_t sum[kWide] = {};
     for (int64_t t = 0; t < taps; ++t) {
@@ -58,8 +58,8 @@ template <int Pixels>
   }
 }
 
-void row_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets, const uint8_t* packed,
-                  int64_t blocks, const int32_t* start, int32_t* acc) {
+void row_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                  const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
   row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
 }
 void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
@@ -68,12 +68,14 @@ void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const 
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void row_avx2(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                                      const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
+[[gnu::target("avx2")]] void row_avx2(const uint8_t* tile, int64_t step, int64_t pixels,
+                                      const int64_t* offsets, const uint8_t* packed, int64_t blocks,
+                                      const int32_t* start, int32_t* acc) {
   row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
 }
-[[gnu::target("avx2")]] void depthwise_avx2(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                                            const int16_t* weights, int64_t taps, int32_t* acc) {
+[[gnu::target("avx2")]] void depthwise_avx2(const int8_t* tile, int64_t step, int64_t pixels,
+                                            const int64_t* offsets, const int16_t* weights, int64_t taps,
+                                            int32_t* acc) {
   depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
 }
 #endif
@@ -81,7 +83,8 @@ void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const 
 }  // namespace
 
 const MacKernels& portable_mac() {
-  static const MacKernels kernels{"portable", 2 * kBlock * kBlock, pack_words, row_portable, depthwise_portable};
+  static const MacKernels kernels{"portable", 2 * kBlock * kBlock, pack_words, row_portable,
+                                  depthwise_portable};
   return kernels;
 }
 

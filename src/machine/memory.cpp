@@ -46,16 +46,16 @@ Status Memory::map(uint32_t address, std::span<uint8_t> bytes, std::string name)
   const int64_t size = static_cast<int64_t>(bytes.size());
   if (size == 0) return fail(ErrorCode::InvalidArgument, "buffer '{}' is empty", name);
   if (address + size > kSpace)
-    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}: {} bytes reach beyond 4 GiB", name, address,
-                size);
+    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}: {} bytes reach beyond 4 GiB", name,
+                address, size);
   auto next = std::lower_bound(buffers_.begin(), buffers_.end(), int64_t{address},
                                [](const Buffer& b, int64_t a) { return b.address < a; });
   const Buffer* clash = nullptr;
   if (next != buffers_.end() && next->address < address + size) clash = &*next;
   if (next != buffers_.begin() && std::prev(next)->end() > address) clash = &*std::prev(next);
   if (clash != nullptr)
-    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}, {} bytes, overlaps buffer '{}' at {:#x}", name,
-                address, size, clash->name, clash->address);
+    return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}, {} bytes, overlaps buffer '{}' at {:#x}",
+                name, address, size, clash->name, clash->address);
   Buffer buffer{address, bytes, std::move(name), {}};
   buffer.flags.resize((bytes.size() + 63) / 64);
   buffers_.insert(next, std::move(buffer));
@@ -77,8 +77,8 @@ Memory::Buffer* Memory::find(int64_t address, int64_t size) {
 tl::unexpected<Error> Memory::outside(int64_t address, int64_t size, std::string_view what) const {
   const Buffer* start = find(address, 0);
   if (start != nullptr && address < start->end())
-    return fail(ErrorCode::Device, "{}: {} bytes at {:#x} reach {} bytes beyond buffer '{}'", what, size, address,
-                address + size - start->end(), start->name);
+    return fail(ErrorCode::Device, "{}: {} bytes at {:#x} reach {} bytes beyond buffer '{}'", what, size,
+                address, address + size - start->end(), start->name);
   return fail(ErrorCode::Device, "{}: {} bytes at {:#x} lie outside every buffer", what, size, address);
 }
 
@@ -92,8 +92,12 @@ Status Memory::set_flags(int64_t address, int64_t size, bool value) {
   return {};
 }
 
-Status Memory::mark_written(int64_t address, int64_t size) { return set_flags(address, size, true); }
-Status Memory::mark_unwritten(int64_t address, int64_t size) { return set_flags(address, size, false); }
+Status Memory::mark_written(int64_t address, int64_t size) {
+  return set_flags(address, size, true);
+}
+Status Memory::mark_unwritten(int64_t address, int64_t size) {
+  return set_flags(address, size, false);
+}
 
 Result<std::span<const uint8_t>> Memory::read(int64_t address, int64_t size, std::string_view what) const {
   const Buffer* buffer = find(address, size);
@@ -113,7 +117,9 @@ Result<std::span<uint8_t>> Memory::write(int64_t address, int64_t size, std::str
   return buffer->bytes.subspan(static_cast<size_t>(address - buffer->address), static_cast<size_t>(size));
 }
 
-bool Memory::mapped(int64_t address, int64_t size) const { return find(address, size) != nullptr; }
+bool Memory::mapped(int64_t address, int64_t size) const {
+  return find(address, size) != nullptr;
+}
 
 bool Memory::written(int64_t address, int64_t size) const {
   const Buffer* buffer = find(address, size);

@@ -31,7 +31,8 @@ struct Fetched {
 };
 
 // Runs one program's writes; returns at its op-enable word.
-Result<Fetched> fetch(const Program& program, int32_t task, int32_t core, const Memory& memory, RegisterFile& file) {
+Result<Fetched> fetch(const Program& program, int32_t task, int32_t core, const Memory& memory,
+                      RegisterFile& file) {
   bool separated = false;
   for (int64_t i = 0; i < program.words; ++i) {
     const int64_t address = program.address + i * kWordBytes;
@@ -48,20 +49,22 @@ Result<Fetched> fetch(const Program& program, int32_t task, int32_t core, const 
     if (word == 0) continue;  // no operation
     if (target == kSeparatorTarget) {
       if (value != 0 || offset != 0)
-        return fail(ErrorCode::Device, "task {}: separator word {} carries value {:#x}, offset {:#x}", task, i, value,
-                    offset);
+        return fail(ErrorCode::Device, "task {}: separator word {} carries value {:#x}, offset {:#x}", task,
+                    i, value, offset);
       separated = true;
       continue;
     }
     if (target == kEnableTarget && offset == kEnableOffset) {
       if (!after_separator)
-        return fail(ErrorCode::Device, "task {}: op-enable word {} does not follow a separator word", task, i);
+        return fail(ErrorCode::Device, "task {}: op-enable word {} does not follow a separator word", task,
+                    i);
       return Fetched{value, i + 1};
     }
     PERAXIS_TRY(file.write(task, target, value, offset, core));
   }
-  return fail(ErrorCode::Device, "task {}: no op-enable word in the {} words at {:#x} that PC.REGISTER_AMOUNTS covers",
-              task, program.words, program.address);
+  return fail(ErrorCode::Device,
+              "task {}: no op-enable word in the {} words at {:#x} that PC.REGISTER_AMOUNTS covers", task,
+              program.words, program.address);
 }
 
 Result<Program> next_program(const RegisterFile& file, int32_t task, int32_t tasks) {
@@ -70,7 +73,8 @@ Result<Program> next_program(const RegisterFile& file, int32_t task, int32_t tas
   const uint16_t base = PC::BASE_ADDRESS::Reg::offset;
   const uint16_t amount = PC::REGISTER_AMOUNTS::Reg::offset;
   if (!file.written_in_this_task(base) || file.value(base).value_or(0) == 0)
-    return fail(ErrorCode::Device, "task {}: the chain ends here (no PC.BASE_ADDRESS), TASK_NUMBER is {}", task, tasks);
+    return fail(ErrorCode::Device, "task {}: the chain ends here (no PC.BASE_ADDRESS), TASK_NUMBER is {}",
+                task, tasks);
   if (!file.written_in_this_task(amount))
     return fail(ErrorCode::Device, "task {}: PC.BASE_ADDRESS is given without PC.REGISTER_AMOUNTS", task);
   const uint32_t word = *file.value(base);
@@ -85,10 +89,12 @@ Result<Program> next_program(const RegisterFile& file, int32_t task, int32_t tas
 Result<std::vector<TaskReport>> Machine::run(const Kick& kick) {
   if (kick.tasks < 1 || kick.tasks > 4095)
     return fail(ErrorCode::InvalidArgument, "TASK_NUMBER is {}, must be 1..4095", kick.tasks);
-  if (kick.core < 0 || kick.core > 2) return fail(ErrorCode::InvalidArgument, "core is {}, must be 0..2", kick.core);
+  if (kick.core < 0 || kick.core > 2)
+    return fail(ErrorCode::InvalidArgument, "core is {}, must be 0..2", kick.core);
   if (kick.address % 16 != 0)
     return fail(ErrorCode::InvalidArgument, "program address {:#x} is no multiple of 16", kick.address);
-  if (kick.words < 1) return fail(ErrorCode::InvalidArgument, "the program at {:#x} has no words", kick.address);
+  if (kick.words < 1)
+    return fail(ErrorCode::InvalidArgument, "the program at {:#x} has no words", kick.address);
   RegisterFile file;
   Cbuf cbuf;
   std::vector<Range> commands;

@@ -57,10 +57,12 @@ std::string_view forbidden(const rk3588::RegisterInfo& info) {
 
 }  // namespace
 
-int register_index(uint16_t offset) { return (offset & 3) != 0 ? -1 : lookup().index[offset >> 2]; }
+int register_index(uint16_t offset) {
+  return (offset & 3) != 0 ? -1 : lookup().index[offset >> 2];
+}
 
-Status RegisterFile::write_pointer(int32_t task, size_t block, uint32_t value, const rk3588::RegisterInfo& info,
-                                   int32_t core) {
+Status RegisterFile::write_pointer(int32_t task, size_t block, uint32_t value,
+                                   const rk3588::RegisterInfo& info, int32_t core) {
   // CNA and CORE carry the core index; a wrong one hung 24 of 24 jobs.
   const bool has_core = info.block == Block::CNA || info.block == Block::CORE;
   if (has_core && static_cast<int32_t>(value >> 28) != core)
@@ -73,8 +75,9 @@ Status RegisterFile::write_pointer(int32_t task, size_t block, uint32_t value, c
     fixed_[block] = true;
     group_[block] = 0;
   } else {
-    return fail(ErrorCode::Device, "task {}: {} is {:#x}: only 0xe (alternate) and 0x30 (cleared) are known to work",
-                task, info.name, value);
+    return fail(ErrorCode::Device,
+                "task {}: {} is {:#x}: only 0xe (alternate) and 0x30 (cleared) are known to work", task,
+                info.name, value);
   }
   return {};
 }
@@ -82,19 +85,21 @@ Status RegisterFile::write_pointer(int32_t task, size_t block, uint32_t value, c
 Status RegisterFile::write(int32_t task, uint16_t target, uint32_t value, uint16_t offset, int32_t core) {
   const int found = register_index(offset);
   if (found < 0)
-    return fail(ErrorCode::Device, "task {}: target {:#06x} offset {:#06x} (value {:#x}): no such register", task,
-                target, offset, value);
+    return fail(ErrorCode::Device, "task {}: target {:#06x} offset {:#06x} (value {:#x}): no such register",
+                task, target, offset, value);
   const size_t index = static_cast<size_t>(found);
   const rk3588::RegisterInfo& info = kRegisters[index];
   const uint16_t expected = static_cast<uint16_t>(static_cast<uint16_t>(info.block) | rk3588::kWriteBit);
   if (target != expected || info.block == Block::DDMA || info.block == Block::SDMA)
-    return fail(ErrorCode::Device, "task {}: {} is addressed through target {:#06x}: the block does not answer to it",
-                task, info.name, target);
+    return fail(ErrorCode::Device,
+                "task {}: {} is addressed through target {:#06x}: the block does not answer to it", task,
+                info.name, target);
   if (const std::string_view why = forbidden(info); !why.empty())
     return fail(ErrorCode::Device, "task {}: write of {:#x} to {}: {}", task, value, info.name, why);
   const uint32_t reserved = value & ~lookup().mask[index];
   if (reserved != 0)
-    return fail(ErrorCode::Device, "task {}: {} = {:#x} sets reserved bits {:#x}", task, info.name, value, reserved);
+    return fail(ErrorCode::Device, "task {}: {} = {:#x} sets reserved bits {:#x}", task, info.name, value,
+                reserved);
   const size_t block = offset >> 12;
   if ((offset & 0xFFF) == 0x004 && info.block != Block::PC)
     PERAXIS_TRY(write_pointer(task, block, value, info, core));

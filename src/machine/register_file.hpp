@@ -33,7 +33,8 @@ class RegisterFile {
 
  private:
   static constexpr size_t kBlocks = 16;  // by the top nibble of the offset
-  Status write_pointer(int32_t task, size_t block, uint32_t value, const rk3588::RegisterInfo& info, int32_t core);
+  Status write_pointer(int32_t task, size_t block, uint32_t value, const rk3588::RegisterInfo& info,
+                       int32_t core);
 
   struct Group {
     std::array<uint32_t, kRegisterCount> values{};
@@ -70,13 +71,14 @@ class Registers {
   void not_modelled(const rk3588::Field<R, L, W, T>& field, int64_t neutral, std::string_view what) {
     const int64_t is = get(field);
     if (is != neutral && status_)
-      status_ = fail(ErrorCode::Unsupported, "task {}: {} is {}: not modelled in this version: {}", task_, field.name,
-                     is, what);
+      status_ = fail(ErrorCode::Unsupported, "task {}: {} is {}: not modelled in this version: {}", task_,
+                     field.name, is, what);
   }
   template <class... Args>
   void refuse(fmt::format_string<Args...> format, Args&&... args) {
     if (status_)
-      status_ = fail(ErrorCode::Device, "task {}: {}", task_, fmt::format(format, std::forward<Args>(args)...));
+      status_ =
+          fail(ErrorCode::Device, "task {}: {}", task_, fmt::format(format, std::forward<Args>(args)...));
   }
   const Status& status() const { return status_; }
   int32_t task() const { return task_; }

@@ -14,24 +14,27 @@ void check_sizes(Registers& r, const ConvTask& t) {
   const CoreConfig& core = t.core;
   const DpuConfig& dpu = t.dpu;
   if (dpu.width != core.width || dpu.height != core.height || dpu.channels != core.channels)
-    r.refuse("DPU.DATA_CUBE {} x {} x {} differs from CORE.DATAOUT_SIZE {} x {} x {}: hangs the chip", dpu.height,
-             dpu.width, dpu.channels, core.height, core.width, core.channels);
+    r.refuse("DPU.DATA_CUBE {} x {} x {} differs from CORE.DATAOUT_SIZE {} x {} x {}: hangs the chip",
+             dpu.height, dpu.width, dpu.channels, core.height, core.width, core.channels);
   r.require(DPU::WDMA_SIZE_0::CHANNEL_WDMA, core.channels, "the channels of CORE.DATAOUT_SIZE_1");
   r.require(DPU::WDMA_SIZE_0::SIZE_C_WDMA, 0, "its effect is unknown");
   r.not_modelled(DPU::WDMA_SIZE_0::TP_PRECISION, 0, "transposed output");
   r.require(DPU::WDMA_SIZE_1::WIDTH_WDMA, core.width, "the width of CORE.DATAOUT_SIZE_0");
   r.require(DPU::WDMA_SIZE_1::HEIGHT_WDMA, core.height, "the height of CORE.DATAOUT_SIZE_0");
   r.require(CNA::DATA_SIZE2::DATAOUT_WIDTH, core.width, "the width of CORE.DATAOUT_SIZE_0");
-  r.require(CNA::DATA_SIZE3::DATAOUT_ATOMICS, core.width * core.height, "width x height of CORE.DATAOUT_SIZE_0");
+  r.require(CNA::DATA_SIZE3::DATAOUT_ATOMICS, core.width * core.height,
+            "width x height of CORE.DATAOUT_SIZE_0");
   if (t.rdma.on) {
     r.require(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH, core.width, "the width of CORE.DATAOUT_SIZE_0");
     r.require(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT, core.height, "the height of CORE.DATAOUT_SIZE_0");
     r.require(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL, core.channels, "the channels of CORE.DATAOUT_SIZE_1");
   }
   if (dpu.width > 8191 || dpu.height > 8191 || dpu.channels > 8191)
-    r.refuse("DPU.DATA_CUBE {} x {} x {}: the all-ones size 8192 misbehaves", dpu.height, dpu.width, dpu.channels);
+    r.refuse("DPU.DATA_CUBE {} x {} x {}: the all-ones size 8192 misbehaves", dpu.height, dpu.width,
+             dpu.channels);
   if (dpu.orig_channels > dpu.channels)
-    r.refuse("DPU.DATA_CUBE_CHANNEL.ORIG_CHANNEL is {}, more than CHANNEL {}", dpu.orig_channels, dpu.channels);
+    r.refuse("DPU.DATA_CUBE_CHANNEL.ORIG_CHANNEL is {}, more than CHANNEL {}", dpu.orig_channels,
+             dpu.channels);
 }
 
 void check_modes(Registers& r, const ConvTask& t) {
@@ -42,7 +45,8 @@ void check_modes(Registers& r, const ConvTask& t) {
   if (t.rdma.on) r.require(DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE, mode, why);
   if (t.dpu.int32_output) {
     if (t.cna.depthwise)
-      r.refuse("DPU.DATA_FORMAT.OUT_PRECISION is 4: depthwise with int32 output gives wrong data on the chip");
+      r.refuse(
+          "DPU.DATA_FORMAT.OUT_PRECISION is 4: depthwise with int32 output gives wrong data on the chip");
     r.require(CORE::MISC_CFG::QD_EN, 0, "the int32 writer");
     r.require(DPU::BS_OW_CFG::OD_BYPASS, 1, "CPEND does not work with int32 output");
   } else {
@@ -82,19 +86,21 @@ void check_kernels(Registers& r, const ConvTask& t, const Switches& switches) {
   const CnaConfig& c = t.cna;
   const int64_t group = t.group();
   if (switches.refuse_partial_groups && t.core.channels % group != 0)
-    r.refuse("CORE.DATAOUT_SIZE_1.DATAOUT_CHANNEL is {}: only whole kernel groups of {} complete", t.core.channels,
-             group);
+    r.refuse("CORE.DATAOUT_SIZE_1.DATAOUT_CHANNEL is {}: only whole kernel groups of {} complete",
+             t.core.channels, group);
   const int64_t atom = t.dpu.int32_output ? 4 : kAtom;
   if (t.core.channels % atom != 0)
     r.refuse("CORE.DATAOUT_SIZE_1.DATAOUT_CHANNEL is {}, must be a multiple of {}", t.core.channels, atom);
   const int64_t kernels = c.depthwise ? c.channels : c.kernels;
   if (kernels > t.core.channels || kernels + group <= t.core.channels)
-    r.refuse("{} kernels (CNA.{}) for {} output channels (CORE.DATAOUT_SIZE_1): not the same kernel groups of {}",
-             kernels, c.depthwise ? "DATA_SIZE1.DATAIN_CHANNEL" : "WEIGHT_SIZE2.WEIGHT_KERNELS", t.core.channels,
-             group);
+    r.refuse(
+        "{} kernels (CNA.{}) for {} output channels (CORE.DATAOUT_SIZE_1): not the same kernel groups of {}",
+        kernels, c.depthwise ? "DATA_SIZE1.DATAIN_CHANNEL" : "WEIGHT_SIZE2.WEIGHT_KERNELS", t.core.channels,
+        group);
   if (c.depthwise && c.kernels != 1)
     r.refuse("CNA.WEIGHT_SIZE2.WEIGHT_KERNELS is {}, must be 1 in depthwise", c.kernels);
-  r.require(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL, c.taps() * c.channels, "kernel taps x input channels");
+  r.require(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL, c.taps() * c.channels,
+            "kernel taps x input channels");
   r.require(CNA::WEIGHT_SIZE0::WEIGHT_BYTES, c.kernel_bytes * c.kernels, "bytes per kernel x kernels");
   const int64_t kernel_group = r.get(CNA::CONV_CON2::KERNEL_GROUP);
   if (kernel_group != 0 && kernel_group != t.core.channels / group - 1)
@@ -112,22 +118,26 @@ void check_windows(Registers& r, const ConvTask& t) {
     r.refuse("CORE.DATAOUT_SIZE_0 {} x {}: the last window starts at row {}, column {} of a tile of {} x {}",
              t.core.height, t.core.width, last_y, last_x, c.height, c.width);
   if (c.pad_top >= c.span_y() || c.pad_left >= c.span_x())
-    r.refuse("CNA.PAD_CON0: the first window of {} x {} lies wholly in the padding of {} rows, {} columns", c.span_y(),
-             c.span_x(), c.pad_top, c.pad_left);
+    r.refuse("CNA.PAD_CON0: the first window of {} x {} lies wholly in the padding of {} rows, {} columns",
+             c.span_y(), c.span_x(), c.pad_top, c.pad_left);
   const int64_t columns = std::min(c.width, last_x + c.span_x());
   if (columns > c.dma_width)
-    r.refuse("CNA.DATA_SIZE0.DATAIN_WIDTH is {}: a window reads column {}, the DMA brings only {} (FC_DATA_SIZE0)",
-             c.width, columns - 1, c.dma_width);
+    r.refuse(
+        "CNA.DATA_SIZE0.DATAIN_WIDTH is {}: a window reads column {}, the DMA brings only {} (FC_DATA_SIZE0)",
+        c.width, columns - 1, c.dma_width);
 }
 
-bool overlap(const Range& a, const Range& b) { return a.begin < b.end && b.begin < a.end; }
+bool overlap(const Range& a, const Range& b) {
+  return a.begin < b.end && b.begin < a.end;
+}
 
 Status check_no_overwrite(const ConvTask& task, const Context& context) {
   for (const Range& out : output_ranges(task))
     for (const Range& in : context.reads)
       if (overlap(out, in))
         return fail(ErrorCode::Device,
-                    "task {}: the output at {:#x}..{:#x} (DPU.DST_BASE_ADDR {:#x}) overwrites {:#x}..{:#x}, which the "
+                    "task {}: the output at {:#x}..{:#x} (DPU.DST_BASE_ADDR {:#x}) overwrites {:#x}..{:#x}, "
+                    "which the "
                     "task reads",
                     task.index, out.begin, out.end, task.dpu.dst_address, in.begin, in.end);
   return {};
@@ -135,15 +145,18 @@ Status check_no_overwrite(const ConvTask& task, const Context& context) {
 
 }  // namespace
 
-Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable, const Options& options) {
+Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable,
+                             const Options& options) {
   constexpr uint32_t kConv = 0x0D, kConvRdma = 0x1D;
   if (enable == 0x18)
-    return fail(ErrorCode::Unsupported, "task {}: enable word 0x18: not modelled in this version: tasks of the DPU alone",
-                index);
+    return fail(ErrorCode::Unsupported,
+                "task {}: enable word 0x18: not modelled in this version: tasks of the DPU alone", index);
   if (enable == 0x60)
-    return fail(ErrorCode::Unsupported, "task {}: enable word 0x60: not modelled in this version: pooling", index);
+    return fail(ErrorCode::Unsupported, "task {}: enable word 0x60: not modelled in this version: pooling",
+                index);
   if (enable != kConv && enable != kConvRdma)
-    return fail(ErrorCode::Device, "task {}: enable word {:#x} is no known combination of blocks", index, enable);
+    return fail(ErrorCode::Device, "task {}: enable word {:#x} is no known combination of blocks", index,
+                enable);
   Registers r(file, index);
   ConvTask task;
   task.index = index;
@@ -152,7 +165,8 @@ Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t e
   task.dpu = decode_dpu(r);
   task.rdma = decode_rdma(r, enable == kConvRdma);
   PERAXIS_TRY(r.status());
-  if (options.switches.ignore_ow_op_with_records && task.rdma.data_use == 7 && !task.dpu.ow_memory) task.dpu.ow = 0;
+  if (options.switches.ignore_ow_op_with_records && task.rdma.data_use == 7 && !task.dpu.ow_memory)
+    task.dpu.ow = 0;
   check_sizes(r, task);
   check_modes(r, task);
   check_operands(r, task);
@@ -161,8 +175,8 @@ Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t e
   check_writer(r, task);
   PERAXIS_TRY(r.status());
   if (task.macs() > options.max_task_macs)
-    return fail(ErrorCode::Device, "task {}: {} multiplications, the limit of this machine is {}", index, task.macs(),
-                options.max_task_macs);
+    return fail(ErrorCode::Device, "task {}: {} multiplications, the limit of this machine is {}", index,
+                task.macs(), options.max_task_macs);
   PERAXIS_TRY(check_cbuf(task, options));
   return task;
 }

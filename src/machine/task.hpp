@@ -13,10 +13,10 @@
 
 namespace peraxis::machine {
 
-inline constexpr int64_t kAtom = 16;             // bytes: 16 int8 channels of one pixel
-inline constexpr int64_t kDirectGroup = 32;      // kernels the MAC array works on together
-inline constexpr int64_t kDepthwiseGroup = 64;   // channels, in depthwise
-inline constexpr int64_t kIcBlock = 32;          // input channels of one weight block
+inline constexpr int64_t kAtom = 16;            // bytes: 16 int8 channels of one pixel
+inline constexpr int64_t kDirectGroup = 32;     // kernels the MAC array works on together
+inline constexpr int64_t kDepthwiseGroup = 64;  // channels, in depthwise
+inline constexpr int64_t kIcBlock = 32;         // input channels of one weight block
 inline constexpr int64_t kBanks = 12;
 inline constexpr int64_t kBankBytes = 32768;
 inline constexpr int64_t kEntryBytes = 64;
@@ -74,7 +74,7 @@ struct DpuConfig {
 };
 
 struct RdmaConfig {
-  bool on = false;     // the block takes part in the task
+  bool on = false;       // the block takes part in the task
   int64_t data_use = 0;  // of BRDMA, 0 when it is off
   int64_t address = 0;
 };
@@ -147,7 +147,8 @@ CoreConfig decode_core(Registers& r);
 DpuConfig decode_dpu(Registers& r);
 RdmaConfig decode_rdma(Registers& r, bool enabled);
 // All blocks, checked against each other.
-Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable, const Options& options);
+Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable,
+                             const Options& options);
 
 struct Context {
   const Options& options;

@@ -8,7 +8,9 @@
 namespace peraxis::machine {
 namespace {
 
-int64_t channels_per_atom(const ConvTask& task) { return task.dpu.int32_output ? 4 : 16; }
+int64_t channels_per_atom(const ConvTask& task) {
+  return task.dpu.int32_output ? 4 : 16;
+}
 
 Range surface_range(const ConvTask& task, int64_t surface) {
   const int64_t begin = task.dpu.dst_address + surface * task.dpu.dst_stride * kAtom;
@@ -37,8 +39,9 @@ Status write_output(const ConvTask& task, int64_t first, const Accumulators& val
     }
     const auto out = context.memory.write(range.begin, bytes, "WDMA");
     if (!out)
-      return with_note(out.error(), fmt::format("task {}: output channels {}.. of {} (DPU.DST_BASE_ADDR {:#x})",
-                                                task.index, c, task.dpu.channels, task.dpu.dst_address));
+      return with_note(out.error(),
+                       fmt::format("task {}: output channels {}.. of {} (DPU.DST_BASE_ADDR {:#x})",
+                                   task.index, c, task.dpu.channels, task.dpu.dst_address));
     uint8_t* to = out->data();
     for (int64_t p = 0; p < task.pixels(); ++p) {
       const int64_t* from = values.values.data() + p * values.channels + (c - first);

@@ -27,8 +27,8 @@ Status load_weights(const ConvTask& task, Context& context) {
   if (c.weight_reuse) return {};
   const auto bytes = context.memory.read(c.weight_address, c.weight_bytes, "CNA weight DMA");
   if (!bytes)
-    return with_note(bytes.error(), fmt::format("task {}: {} weight bytes at {:#x} (CNA.DCOMP_ADDR0)", task.index,
-                                                c.weight_bytes, c.weight_address));
+    return with_note(bytes.error(), fmt::format("task {}: {} weight bytes at {:#x} (CNA.DCOMP_ADDR0)",
+                                                task.index, c.weight_bytes, c.weight_address));
   auto weights = std::make_shared<Weights>();
   weights->depthwise = c.depthwise;
   weights->taps = c.taps();

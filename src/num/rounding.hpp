@@ -38,20 +38,28 @@ constexpr int64_t shift_ties_up(int64_t x, int n) {
   return q + (r >= (int64_t{1} << (n - 1)) ? 1 : 0);
 }
 
-constexpr int64_t saturate(int64_t x, int64_t low, int64_t high) { return x < low ? low : (x > high ? high : x); }
-constexpr int32_t saturate_int32(int64_t x) {
-  return static_cast<int32_t>(saturate(x, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+constexpr int64_t saturate(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : (x > high ? high : x);
 }
-constexpr int8_t saturate_int8(int64_t x) { return static_cast<int8_t>(saturate(x, -128, 127)); }
+constexpr int32_t saturate_int32(int64_t x) {
+  return static_cast<int32_t>(
+      saturate(x, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+}
+constexpr int8_t saturate_int8(int64_t x) {
+  return static_cast<int8_t>(saturate(x, -128, 127));
+}
 
 // Reduction modulo 2^32 to two's complement.
-constexpr int32_t wrap_int32(int64_t x) { return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(x))); }
+constexpr int32_t wrap_int32(int64_t x) {
+  return static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(x)));
+}
 
 // round(a*b / 2^31), ties towards plus infinity; -2^31 * -2^31 saturates.
 constexpr int32_t doubling_high_mul_saturating(int32_t a, int32_t b) {
   if (a == std::numeric_limits<int32_t>::min() && b == a) return std::numeric_limits<int32_t>::max();
   const int64_t p = int64_t{a} * int64_t{b};
-  return static_cast<int32_t>((p + (p >= 0 ? (int64_t{1} << 30) : 1 - (int64_t{1} << 30))) / (int64_t{1} << 31));
+  return static_cast<int32_t>((p + (p >= 0 ? (int64_t{1} << 30) : 1 - (int64_t{1} << 30))) /
+                              (int64_t{1} << 31));
 }
 
 }  // namespace peraxis::num

@@ -46,24 +46,29 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
   std::vector<int32_t> constants;
   for (size_t c = 0; c < layer.channels.size(); ++c) {
     const Channel& channel = layer.channels[c];
-    if (channel.constant) constants.push_back(static_cast<int32_t>(c));
-    else classes[channel.fixed.exponent].push_back(static_cast<int32_t>(c));
+    if (channel.constant)
+      constants.push_back(static_cast<int32_t>(c));
+    else
+      classes[channel.fixed.exponent].push_back(static_cast<int32_t>(c));
   }
   if (classes.empty()) classes[-8] = {};
   // Constants ride with the largest class: they cost nothing there.
-  auto host = std::max_element(classes.begin(), classes.end(),
-                               [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  auto host = std::max_element(classes.begin(), classes.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
   const int constants_class = host->first;
   for (auto& [exponent, members] : classes) {
     if (exponent > kMaxLeftShift)
-      return fail(ErrorCode::Unsupported, "multiplier exponent {} exceeds {}: BS cannot shift left", exponent, kMaxLeftShift);
+      return fail(ErrorCode::Unsupported, "multiplier exponent {} exceeds {}: BS cannot shift left", exponent,
+                  kMaxLeftShift);
     ChannelSet set;
     set.dpu = class_params(exponent, tie_proof);
     if (!set_activation(layer, set.dpu)) {
       // Only the scale-1 form puts every bound on a step.
       set.dpu = class_params(exponent, false);
       if (!set_activation(layer, set.dpu))
-        return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps", layer.low, layer.high);
+        return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps",
+                    layer.low, layer.high);
     }
     if (exponent == constants_class) {
       members.insert(members.end(), constants.begin(), constants.end());
@@ -74,15 +79,19 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
       ChannelParams params;
       if (channel.constant) {
         if (!constant_params(channel.constant_value, set.dpu, params))
-          return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
+          return fail(ErrorCode::Unsupported,
+                      "channel {} is constant {} and cannot be written with this gain", c,
                       channel.constant_value);
       } else {
-        params.c = static_cast<int16_t>(std::min<int64_t>(32767, (int64_t{channel.fixed.mantissa} + (1 << 15)) >> 16));
+        params.c = static_cast<int16_t>(
+            std::min<int64_t>(32767, (int64_t{channel.fixed.mantissa} + (1 << 15)) >> 16));
         const std::vector<int64_t> reference = reference_thresholds(layer, channel);
-        if (!choose_addend(layer, channel, reference, set.dpu, params) || !stays_in_int32(channel, params, set.dpu))
+        if (!choose_addend(layer, channel, reference, set.dpu, params) ||
+            !stays_in_int32(channel, params, set.dpu))
           return fail(ErrorCode::Unsupported, "channel {}: its sum can leave 32 bits", c);
         if (certify(layer, channel, set.dpu, params).max > 1)
-          return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1 LSB", c, channel.multiplier);
+          return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1 LSB",
+                      c, channel.multiplier);
       }
       set.channels.push_back(c);
       set.params.push_back(params);

@@ -23,7 +23,7 @@ constexpr int kGainCandidates = 512;
 constexpr size_t kSplitSamples = 32;  // channels looked at for each split of the shift
 
 struct Gain {
-  int total_shift = 0;    // bs_shift + out_shift
+  int total_shift = 0;  // bs_shift + out_shift
   int32_t out_scale = 1;
 };
 
@@ -66,7 +66,8 @@ int smallest_first_shift(const Layer& layer, const std::vector<int32_t>& members
     const Channel& channel = layer.channels[static_cast<size_t>(c)];
     const double factor = std::round(exact_factor(channel.multiplier, gain));
     // Room for the addend search and the RELU_N1_TO_1 shift of the bound.
-    const double acc = static_cast<double>(std::max(std::abs(channel.acc_min()), std::abs(channel.acc_max()))) + 4096;
+    const double acc =
+        static_cast<double>(std::max(std::abs(channel.acc_min()), std::abs(channel.acc_max()))) + 4096;
     reach = std::max(reach, acc * factor);
   }
   int first = 0;
@@ -80,7 +81,8 @@ struct Job {
 };
 
 // Parameters of channel c in this set; false when it would differ by more than 1.
-bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuParams& dpu, ChannelParams& params) {
+bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuParams& dpu,
+                 ChannelParams& params) {
   const Layer& layer = job.layer;
   const Channel& channel = layer.channels[static_cast<size_t>(c)];
   const double factor = std::round(exact_factor(channel.multiplier, gain));
@@ -91,7 +93,8 @@ bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuP
     const int32_t high = reference_output(layer, channel, channel.acc_max());
     return high - low <= 2 && constant_params((low + high) / 2, dpu, params);
   }
-  // The neighbours of the nearest factor are tried too: with two roundings the nearest is not always the best.
+  // The neighbours of the nearest factor are tried too: with two roundings the nearest is not always the
+  // best.
   double best_cost = 1e300;
   for (const double candidate : {factor, factor - 1, factor + 1}) {
     if (candidate < 1 || candidate > kMaxFactor) continue;
@@ -112,7 +115,8 @@ bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuP
 // Splits the total shift between BS and OUT_CVT. For one rounding the first is as small as the bound allows.
 // For two roundings the split is searched: a second shift equal to LiteRT's exponent repeats its first
 // rounding, a larger one leaves it out; which is closer depends on how the layer's exponents are spread.
-bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain& gain, rk3588::DpuParams& dpu) {
+bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain& gain,
+                 rk3588::DpuParams& dpu) {
   const Layer& layer = job.layer;
   if (gain.total_shift < 0) return false;
   const int out_bits = gain.out_scale == 1 ? 0 : 15;
@@ -130,7 +134,8 @@ bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain
   if (layer.rounding != Rounding::Two || members.empty()) return true;
 
   int last = first;  // the first shift at which the smallest exponent's second rounding is repeated
-  for (const int32_t c : members) last = std::max(last, gain.total_shift + layer.channels[static_cast<size_t>(c)].fixed.exponent);
+  for (const int32_t c : members)
+    last = std::max(last, gain.total_shift + layer.channels[static_cast<size_t>(c)].fixed.exponent);
   last = std::min({last, gain.total_shift, kMaxShift});
   const size_t step = std::max<size_t>(1, members.size() / kSplitSamples);
   double best_cost = 1e300;
@@ -144,7 +149,8 @@ bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain
       ChannelParams params;
       double cost = 0;
       params.c = static_cast<int16_t>(std::max(1.0, std::round(exact_factor(channel.multiplier, gain))));
-      if (choose_addend(layer, channel, job.reference[static_cast<size_t>(members[i])], dpu, params, &cost)) total += cost;
+      if (choose_addend(layer, channel, job.reference[static_cast<size_t>(members[i])], dpu, params, &cost))
+        total += cost;
     }
     if (total < best_cost) {
       best_cost = total;
@@ -173,31 +179,43 @@ Result<LayerParams> hw_multiply(const Layer& layer) {
     }
   }
   std::stable_sort(waiting.begin(), waiting.end(), [&](int32_t a, int32_t b) {
-    return layer.channels[static_cast<size_t>(a)].multiplier > layer.channels[static_cast<size_t>(b)].multiplier;
+    return layer.channels[static_cast<size_t>(a)].multiplier >
+           layer.channels[static_cast<size_t>(b)].multiplier;
   });
   do {
-    const double largest = waiting.empty() ? 1.0 / 256 : layer.channels[static_cast<size_t>(waiting[0])].multiplier;
-    const Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, waiting, largest);
+    const double largest =
+        waiting.empty() ? 1.0 / 256 : layer.channels[static_cast<size_t>(waiting[0])].multiplier;
+    Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, waiting, largest);
     ChannelSet set;
-    if (!split_shift(job, waiting, gain, set.dpu))
-      return fail(ErrorCode::Unsupported, "multiplier {:.6g} is outside what a 15-bit factor and two shifts can express", largest);
-    if (!set_activation(layer, set.dpu))
-      return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps", layer.low, layer.high);
+    bool expressed = split_shift(job, waiting, gain, set.dpu) && set_activation(layer, set.dpu);
+    if (!expressed && gain.out_scale != 1) {
+      // A power of two puts every activation bound on a step; its factors are a little coarser.
+      gain = gain_for(largest, 1);
+      expressed = split_shift(job, waiting, gain, set.dpu) && set_activation(layer, set.dpu);
+    }
+    if (!expressed)
+      return fail(ErrorCode::Unsupported,
+                  "multiplier {:.6g} with activation range {}..{} is outside what a 15-bit factor and two shifts "
+                  "can express",
+                  largest, layer.low, layer.high);
     std::vector<std::pair<int32_t, ChannelParams>> members;
     std::vector<int32_t> next;
     for (const int32_t c : waiting) {
       ChannelParams params;
-      if (fit_channel(job, c, gain, set.dpu, params)) members.emplace_back(c, params);
-      else next.push_back(c);
+      if (fit_channel(job, c, gain, set.dpu, params))
+        members.emplace_back(c, params);
+      else
+        next.push_back(c);
     }
     if (members.empty() && !waiting.empty())
-      return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1 LSB with any 15-bit factor",
+      return fail(ErrorCode::Unsupported,
+                  "channel {} with multiplier {:.6g} differs by more than 1 LSB with any 15-bit factor",
                   waiting[0], largest);
     for (const int32_t c : constants) {
       ChannelParams params;
       if (!constant_params(layer.channels[static_cast<size_t>(c)].constant_value, set.dpu, params))
-        return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
-                    layer.channels[static_cast<size_t>(c)].constant_value);
+        return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain",
+                    c, layer.channels[static_cast<size_t>(c)].constant_value);
       members.emplace_back(c, params);
     }
     constants.clear();

@@ -41,16 +41,19 @@ bool product_can_wrap(const Layer& layer, const Channel& channel) {
 int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc) {
   int64_t scaled = 0;
   switch (layer.rounding) {
-    case Rounding::Two: scaled = num::multiply_two_roundings(num::wrap_int32(acc), channel.fixed); break;
-    case Rounding::Once: scaled = num::multiply_one_rounding(num::wrap_int32(acc), channel.fixed); break;
+    case Rounding::Two:
+      scaled = num::multiply_two_roundings(num::wrap_int32(acc), channel.fixed);
+      break;
+    case Rounding::Once:
+      scaled = num::multiply_one_rounding(num::wrap_int32(acc), channel.fixed);
+      break;
     case Rounding::Double: {
       const double value = std::round(static_cast<double>(num::wrap_int32(acc)) * channel.multiplier);
       scaled = std::abs(value) <= static_cast<double>(kInt32Max) ? static_cast<int64_t>(value) : kInt32Min;
       break;
     }
   }
-  return static_cast<int32_t>(
-      num::saturate(num::wrap_int32(scaled + layer.z_out), layer.low, layer.high));
+  return static_cast<int32_t>(num::saturate(num::wrap_int32(scaled + layer.z_out), layer.low, layer.high));
 }
 
 std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel) {
@@ -62,7 +65,8 @@ std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& cha
     // The real threshold is a good guess; gallop from it, then bisect. The output never decreases.
     const double real = (q - layer.z_out - 0.5) / channel.multiplier;
     int64_t guess = last;
-    if (channel.multiplier > 0 && real < static_cast<double>(last)) guess = static_cast<int64_t>(std::floor(std::max(real, static_cast<double>(from))));
+    if (channel.multiplier > 0 && real < static_cast<double>(last))
+      guess = static_cast<int64_t>(std::floor(std::max(real, static_cast<double>(from))));
     int64_t low = from, high = last;  // answer in [low, high]
     for (int64_t step = 1; low < high && guess >= low && guess < high; step *= 4) {
       if (reference_output(layer, channel, guess) >= q) {
@@ -76,8 +80,10 @@ std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& cha
     }
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
-      if (reference_output(layer, channel, middle) >= q) high = middle;
-      else low = middle + 1;
+      if (reference_output(layer, channel, middle) >= q)
+        high = middle;
+      else
+        low = middle + 1;
     }
     thresholds[i] = from = low;
   }
@@ -96,18 +102,18 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
   Layer layer;
   layer.label = graph.op_label(op_index);
   layer.kind = op.kind;
-  layer.rounding = reference == num::Reference::SingleRounding     ? Rounding::Once
-                   : op.kind == ir::OpKind::FullyConnected ? Rounding::Double
-                                                           : Rounding::Two;
+  layer.rounding = reference == num::Reference::SingleRounding ? Rounding::Once
+                   : op.kind == ir::OpKind::FullyConnected     ? Rounding::Double
+                                                               : Rounding::Two;
   layer.z_in = static_cast<int32_t>(input.quant.zero_point[0]) - shift;
   layer.z_out = static_cast<int32_t>(output.quant.zero_point[0]) - shift;
   // Per-axis zero points are zero (LiteRT refuses or ignores others); int8 weights are symmetric in the
   // convolutions, FULLY_CONNECTED uses a per-tensor zero point.
   if (!weights.quant.per_axis() && (is_uint8 || op.kind == ir::OpKind::FullyConnected))
     layer.z_w = static_cast<int32_t>(weights.quant.zero_point[0]) - shift;
-  const auto activation =
-      op.kind == ir::OpKind::FullyConnected ? std::get<ir::FullyConnectedAttributes>(op.attributes).activation
-                                            : std::get<ir::ConvAttributes>(op.attributes).activation;
+  const auto activation = op.kind == ir::OpKind::FullyConnected
+                              ? std::get<ir::FullyConnectedAttributes>(op.attributes).activation
+                              : std::get<ir::ConvAttributes>(op.attributes).activation;
   const ir::StoredRange range = ir::activation_range(output, activation);
   layer.low = range.low - shift;
   layer.high = range.high - shift;
@@ -132,9 +138,8 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
       channel.raw_min += w >= 0 ? -128 * w : 127 * w;
       channel.raw_max += w >= 0 ? 127 * w : -128 * w;
     }
-    int32_t bias_value = 0;
-    if (bias != nullptr) std::memcpy(&bias_value, bias + c, sizeof bias_value);
-    channel.addend = bias_value - layer.z_in * sum;
+    if (bias != nullptr) std::memcpy(&channel.bias, bias + c, sizeof channel.bias);
+    channel.addend = channel.bias - layer.z_in * sum;
     channel.wraps = product_can_wrap(layer, channel);
     if (!channel.wraps) {
       channel.constant_value = reference_output(layer, channel, channel.acc_min());

@@ -23,12 +23,13 @@ enum class Rounding : uint8_t {
 };
 
 struct Channel {
-  double multiplier = 0;     // s_in * s_w / s_out
-  num::Multiplier fixed;     // the same as Q31 mantissa and exponent
-  int64_t addend = 0;        // bias - z_in * sum(w - z_w): accumulator = raw + addend
+  double multiplier = 0;  // s_in * s_w / s_out
+  num::Multiplier fixed;  // the same as Q31 mantissa and exponent
+  int32_t bias = 0;
+  int64_t addend = 0;                // bias - z_in * sum(w - z_w): accumulator = raw + addend
   int64_t raw_min = 0, raw_max = 0;  // raw = sum x * (w - z_w), over every int8 input
-  bool wraps = false;        // the accumulator or the product can leave int32: LiteRT's result wraps
-  bool constant = false;     // the reference's output is the same over the whole reachable range
+  bool wraps = false;                // the accumulator or the product can leave int32: LiteRT's result wraps
+  bool constant = false;             // the reference's output is the same over the whole reachable range
   int32_t constant_value = 0;
 
   int64_t acc_min() const { return raw_min + addend; }

@@ -14,7 +14,9 @@ using num::int128;
 
 constexpr int128 kFar = static_cast<int128>(1) << 100;
 
-int128 ceil_div(int128 a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
+int128 ceil_div(int128 a, int64_t b) {
+  return a >= 0 ? (a + b - 1) / b : -(-a / b);
+}
 
 // The smallest v with round(v * scale / 2^shift) >= j.
 int128 out_cvt_threshold(const rk3588::DpuParams& dpu, int32_t j) {
@@ -69,7 +71,8 @@ int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& param
     if (dpu.relux) v = std::min<int64_t>(v, dpu.relux_compare);
   }
   const int64_t q = v * dpu.out_scale;
-  const int64_t t = dpu.ties_away ? num::shift_ties_away(q, dpu.out_shift) : num::shift_ties_even(q, dpu.out_shift);
+  const int64_t t =
+      dpu.ties_away ? num::shift_ties_away(q, dpu.out_shift) : num::shift_ties_even(q, dpu.out_shift);
   return num::saturate_int8(t + dpu.out_offset);
 }
 
@@ -122,7 +125,8 @@ Certificate certify(const Layer& layer, const Channel& channel, const rk3588::Dp
     hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
     for (int64_t& t : hardware) t += channel.addend - params.a;
   }
-  return compare_thresholds(reference_thresholds(layer, channel), hardware, channel.acc_min(), channel.acc_max());
+  return compare_thresholds(reference_thresholds(layer, channel), hardware, channel.acc_min(),
+                            channel.acc_max());
 }
 
 bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
@@ -137,7 +141,8 @@ bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
     const int128 steps = static_cast<int128>(layer.z_out - layer.low) << dpu.out_shift;
     if (steps % dpu.out_scale != 0) return false;
     const int128 addend = steps / dpu.out_scale;
-    if (addend > std::numeric_limits<int32_t>::max() || addend < std::numeric_limits<int32_t>::min()) return false;
+    if (addend > std::numeric_limits<int32_t>::max() || addend < std::numeric_limits<int32_t>::min())
+      return false;
     dpu.bn_addend = static_cast<int32_t>(addend);
     dpu.out_offset = layer.low;
   } else if (!lower && layer.z_out > -128) {
@@ -195,7 +200,8 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
     // An accumulator between the two thresholds differs; accumulators lie `multiplier` outputs apart.
     *cost = 0;
     for (size_t i = 0; i < count; ++i)
-      *cost += items[i].weight * static_cast<double>(std::abs(items[i].difference - correction)) * channel.multiplier;
+      *cost += items[i].weight * static_cast<double>(std::abs(items[i].difference - correction)) *
+               channel.multiplier;
   }
   const int64_t a = channel.addend + correction;
   if (a < std::numeric_limits<int32_t>::min() || a > std::numeric_limits<int32_t>::max()) return false;

@@ -20,8 +20,12 @@ constexpr std::array kEntries = {
 
 }  // namespace
 
-const char* strategy_name(Strategy strategy) { return kEntries[static_cast<size_t>(strategy)].name; }
-const char* strategy_sentence(Strategy strategy) { return kEntries[static_cast<size_t>(strategy)].sentence; }
+const char* strategy_name(Strategy strategy) {
+  return kEntries[static_cast<size_t>(strategy)].name;
+}
+const char* strategy_sentence(Strategy strategy) {
+  return kEntries[static_cast<size_t>(strategy)].sentence;
+}
 
 std::optional<Strategy> strategy_from_name(std::string_view name) {
   for (size_t i = 0; i < kEntries.size(); ++i)
@@ -35,13 +39,28 @@ std::vector<Strategy> all_strategies() {
   return all;
 }
 
-Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy) {
+Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy, const StrategyOptions& options) {
+  if (options.group_size < 1)
+    return fail(ErrorCode::InvalidArgument, "group size {} is below 1", options.group_size);
   switch (strategy) {
-    case Strategy::MaxScale: return max_scale(layer);
-    case Strategy::HwMultiply: return hw_multiply(layer);
-    case Strategy::ExponentClasses: return exponent_classes(layer, false);
-    case Strategy::ExponentClassesTieProof: return exponent_classes(layer, true);
-    case Strategy::Exact: return exact(layer);
+    case Strategy::MaxScale:
+      return max_scale(layer, options);
+    case Strategy::Groups:
+      return groups(layer, options);
+    case Strategy::SortedGroups:
+      return sorted_groups(layer, options);
+    case Strategy::PerChannel:
+      return per_channel(layer, options);
+    case Strategy::Hybrid:
+      return hybrid(layer, options);
+    case Strategy::HwMultiply:
+      return hw_multiply(layer);
+    case Strategy::ExponentClasses:
+      return exponent_classes(layer, false);
+    case Strategy::ExponentClassesTieProof:
+      return exponent_classes(layer, true);
+    case Strategy::Exact:
+      return exact(layer);
   }
   return fail(ErrorCode::Internal, "strategy {} is not known", static_cast<int>(strategy));
 }
@@ -50,7 +69,8 @@ Status require_no_wrap(const Layer& layer) {
   for (size_t c = 0; c < layer.channels.size(); ++c)
     if (layer.channels[c].wraps)
       return fail(ErrorCode::Unsupported,
-                  "channel {} can reach {} in its accumulator with multiplier {:.6g}: the reference wraps at 32 bits, the chip saturates",
+                  "channel {} can reach {} in its accumulator with multiplier {:.6g}: the reference wraps at "
+                  "32 bits, the chip saturates",
                   c, layer.channels[c].acc_max(), layer.channels[c].multiplier);
   return {};
 }
@@ -63,13 +83,15 @@ bool stays_in_int32(const Channel& channel, const ChannelParams& params, const r
     if (raw != num::saturate_int32(raw) || sum != num::saturate_int32(sum)) return false;
     if (!dpu.multiply) continue;
     const int64_t v = num::shift_ties_even(sum * params.c, dpu.bs_shift);
-    if (v != num::saturate_int32(v) || v + dpu.bn_addend != num::saturate_int32(v + dpu.bn_addend)) return false;
+    if (v != num::saturate_int32(v) || v + dpu.bn_addend != num::saturate_int32(v + dpu.bn_addend))
+      return false;
   }
   return true;
 }
 
 HostWork host_work_of(const Layer& layer, const std::vector<ChannelSet>& sets) {
-  return sets.size() == 1 && sets[0].channels.size() == layer.channels.size() ? HostWork::None : HostWork::Gather;
+  return sets.size() == 1 && sets[0].channels.size() == layer.channels.size() ? HostWork::None
+                                                                              : HostWork::Gather;
 }
 
 }  // namespace peraxis::requant

@@ -22,6 +22,15 @@ const char* strategy_sentence(Strategy strategy);
 std::optional<Strategy> strategy_from_name(std::string_view name);
 std::vector<Strategy> all_strategies();
 
+// Settings of the strategies that have any.
+struct StrategyOptions {
+  bool correction = true;  // max-scale, groups, ...: the host multiplies int8 down to the channel's own scale
+  bool bias_rescale = false;  // max-scale: the research note's variant
+  int32_t group_size = 16;    // groups, sorted-groups, hybrid: channels a group
+  double max_ratio = 1e30;    // sorted-groups: a group ends where its scale ratio would exceed this
+  double hybrid_ratio = 4;    // hybrid: layers above this ratio run channel by channel
+};
+
 // What the host does after the tasks of a layer.
 enum class HostWork : uint8_t {
   None,        // the one set wrote the tensor itself
@@ -39,10 +48,15 @@ struct LayerParams {
 
 // Parameters of `layer` under one strategy. Unsupported, with the reason as a sentence, when the strategy
 // cannot express the layer; the caller then takes `exact`, which always can.
-Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy);
+Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy,
+                                      const StrategyOptions& options = {});
 
 // The files of the strategies.
-Result<LayerParams> max_scale(const Layer& layer);
+Result<LayerParams> max_scale(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> groups(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> sorted_groups(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> per_channel(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> hybrid(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> hw_multiply(const Layer& layer);
 Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
 Result<LayerParams> exact(const Layer& layer);

@@ -1,5 +1,6 @@
-#include "target/rk3588/limits.hpp"
 #include "target/rk3588/registers.hpp"
+
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::rk3588 {
 namespace {
@@ -20,6 +21,8 @@ constexpr bool fields_are_disjoint() {
 
 static_assert(kCbufBanks * kCbufBankBytes == 384 * 1024);
 
-bool register_table_is_consistent() { return fields_are_disjoint(); }
+bool register_table_is_consistent() {
+  return fields_are_disjoint();
+}
 
 }  // namespace peraxis::rk3588

@@ -9,8 +9,7 @@
 namespace peraxis::property {
 namespace {
 
-constexpr uint64_t kSeed = 0x9e70'0000;
-constexpr int kLayers = 320;
+constexpr int kLayers = 640, kShards = 16;
 constexpr num::Reference kReferences[] = {num::Reference::LitertRef, num::Reference::SingleRounding};
 
 const ir::ConvAttributes* convolution_attributes(const ir::Op& op) {
@@ -91,6 +90,11 @@ Result<Bytes> promised(const Case& test, requant::Strategy strategy, num::Refere
   return out;
 }
 
+// Those that promise at most 1 of difference; the others keep one OUT_CVT scale for several channels.
+bool within_one(const std::string& strategy) {
+  return strategy == "hw-multiply" || strategy == "exponent-classes" || strategy == "exponent-classes-tie-proof";
+}
+
 struct Tally {
   int as_asked = 0, layers = 0;
 };
@@ -117,7 +121,7 @@ void check_layer(const Case& test, num::Reference reference, const std::vector<i
     ASSERT_TRUE(got) << got.error().text();
     if (used == "exact") {
       EXPECT_EQ(difference_text((*got)[0], (*want)[0]), "equal");
-    } else if (name != "max-scale") {
+    } else if (within_one(used)) {
       EXPECT_LE(largest_difference(type, (*got)[0], (*want)[0]), 1);
     }
     const auto promise = promised(test, *requant::strategy_from_name(used), reference, sums);
@@ -128,14 +132,14 @@ void check_layer(const Case& test, num::Reference reference, const std::vector<i
   }
 }
 
-// Sixteen programs of twenty layers, so that a failure is found again quickly.
+// In shards, so that a failure is found again quickly.
 class MachineAgrees : public ::testing::TestWithParam<int> {};
 
 TEST_P(MachineAgrees, WithKernelsAndCertificates) {
-  constexpr int kShard = kLayers / 16;
+  constexpr int kShard = kLayers / kShards;
   std::map<std::string, Tally> tallies;
   for (int i = GetParam() * kShard; i < (GetParam() + 1) * kShard; ++i) {
-    const Case test = random_layer(kSeed + static_cast<uint64_t>(i));
+    const Case test = random_layer(first_seed(static_cast<uint64_t>(i)));
     SCOPED_TRACE(test.text());
     const std::vector<int64_t> sums = raw_sums(test);
     for (const num::Reference reference : kReferences) {
@@ -147,14 +151,14 @@ TEST_P(MachineAgrees, WithKernelsAndCertificates) {
   // A strategy that always fell back to `exact` would pass everything above.
   for (const auto& [name, tally] : tallies) EXPECT_GE(tally.as_asked * 2, tally.layers) << name;
 }
-INSTANTIATE_TEST_SUITE_P(Layers, MachineAgrees, ::testing::Range(0, 16));
+INSTANTIATE_TEST_SUITE_P(Layers, MachineAgrees, ::testing::Range(0, kShards));
 
 // The machine model's fast multiply loops are the plain ones.
 TEST(MachineAgrees, PlainMachine) {
   machine::Options plain;
   plain.plain = true;
   for (uint64_t i = 0; i < 40; ++i) {
-    const Case test = random_layer(kSeed + 0x1000 + i);
+    const Case test = random_layer(first_seed(100'000 + i));
     SCOPED_TRACE(test.text());
     for (const char* strategy : {"exact", "hw-multiply"}) {
       const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));

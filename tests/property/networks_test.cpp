@@ -1,1 +1,106 @@
+// Whole small networks: `exact` gives every activation of the reference kernels; under `hw-multiply` every
+// operator, given the inputs it really had, is within 1 of the reference on the NPU and equal on the CPU. And
+// an executable is the same after a trip through its file format, and at other device addresses.
 #include <gtest/gtest.h>
+
+#include "random_graphs.hpp"
+
+namespace peraxis::property {
+namespace {
+
+constexpr uint64_t kNetworks = 60;
+
+void expect_same(const Case& test, const Activations& got, const Activations& want) {
+  for (const auto& [tensor, values] : want) {
+    const auto found = got.find(tensor);
+    ASSERT_NE(found, got.end()) << "tensor " << tensor << " was not observed";
+    EXPECT_EQ(difference_text(found->second, values), "equal")
+        << "tensor " << tensor << " '" << test.graph.tensor(tensor).name << "'";
+  }
+}
+
+TEST(Networks, ExactIsTheReference) {
+  for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
+    const Case test = random_network(first_seed(500'000 + i));
+    SCOPED_TRACE(test.text());
+    for (const num::Reference reference : {num::Reference::LitertRef, num::Reference::SingleRounding}) {
+      Activations want, got;
+      const auto expected = run_on_kernels(test, kernels::Path::Reference, reference, &want);
+      ASSERT_TRUE(expected) << expected.error().text();
+      const auto executable = compiler::compile(test.graph, test.options("exact", reference));
+      ASSERT_TRUE(executable) << executable.error().text();
+      const auto observed = run_on_machine(*executable, test.inputs, &got);
+      ASSERT_TRUE(observed) << observed.error().text();
+      expect_same(test, got, want);
+      // Without an observer the chains are not cut and nothing is copied on the way.
+      const auto plain = run_on_machine(*executable, test.inputs);
+      ASSERT_TRUE(plain) << plain.error().text();
+      EXPECT_EQ(*observed, *expected);
+      EXPECT_EQ(*plain, *expected);
+    }
+  }
+}
+
+// Runs operator `op` alone on the reference kernels, with the inputs that the run had.
+Result<Bytes> reference_of(const Case& test, size_t op, const Activations& seen) {
+  const ir::Op& o = test.graph.ops[op];
+  std::vector<kernels::Values> inputs;
+  for (const int32_t t : o.inputs)
+    inputs.emplace_back(test.graph.tensor(t).is_constant ? test.graph.tensor(t).data : seen.at(t));
+  Bytes out(static_cast<size_t>(test.graph.tensor(o.outputs[0]).bytes()));
+  const std::vector<std::span<uint8_t>> outputs{out};
+  kernels::Options options;
+  options.path = kernels::Path::Reference;
+  PERAXIS_TRY(kernels::run_op(test.graph, op, inputs, outputs, options));
+  return out;
+}
+
+TEST(Networks, EveryOperatorWithinOne) {
+  for (const char* strategy : {"hw-multiply", "exponent-classes", "exponent-classes-tie-proof"})
+    for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
+      const Case test = random_network(first_seed(600'000 + i));
+      SCOPED_TRACE(test.text() + "\nstrategy " + strategy);
+      const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+      ASSERT_TRUE(executable) << executable.error().text();
+      Activations seen;
+      const auto outputs = run_on_machine(*executable, test.inputs, &seen);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      for (size_t op = 0; op < test.graph.ops.size(); ++op) {
+        const int32_t tensor = test.graph.ops[op].outputs[0];
+        const auto want = reference_of(test, op, seen);
+        ASSERT_TRUE(want) << want.error().text();
+        EXPECT_LE(largest_difference(test.graph.tensor(tensor).type, seen.at(tensor), *want),
+                  ir::is_convolution_like(test.graph.ops[op].kind) ? 1 : 0)
+            << test.graph.op_label(op);
+      }
+    }
+}
+
+TEST(Networks, FileAndAddressesChangeNothing) {
+  for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
+    const Case test = random_network(first_seed(700'000 + i));
+    SCOPED_TRACE(test.text());
+    const std::vector<std::string> strategies = compiler::strategy_names();
+    const auto executable =
+        compiler::compile(test.graph, test.options(strategies[i % strategies.size()], num::Reference::LitertRef));
+    ASSERT_TRUE(executable) << executable.error().text();
+    const auto first = run_on_machine(*executable, test.inputs);
+    ASSERT_TRUE(first) << first.error().text();
+
+    const auto bytes = exe::write(*executable);
+    ASSERT_TRUE(bytes) << bytes.error().text();
+    const auto read = exe::read(*bytes);
+    ASSERT_TRUE(read) << read.error().text();
+    const auto again = exe::write(*read);
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(*again, *bytes);
+    for (const int64_t occupied : {int64_t{0}, int64_t{1}, int64_t{4'000'000}}) {
+      const auto outputs = run_on_machine(*read, test.inputs, nullptr, {}, occupied);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      EXPECT_EQ(*outputs, *first) << "with " << occupied << " bytes allocated before";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace peraxis::property

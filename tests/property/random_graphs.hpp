@@ -33,6 +33,9 @@ struct Case {
   compiler::Options options(const std::string& strategy, num::Reference reference) const;
 };
 
+// Seeds of a test are this plus `own`, `own` + 1, ...; PERAXIS_PROPERTY_SEED=n (decimal) tries others.
+uint64_t first_seed(uint64_t own);
+
 // One conv_2d, depthwise_conv_2d or fully_connected that the NPU takes.
 Case random_layer(uint64_t seed);
 // Convolutions with pools, additions and concatenations between them, some of them branching.

@@ -13,10 +13,10 @@ import json
 import pytest
 
 import peraxis_runs
-from peraxis_runs import compare, distance, golden_sets, interpreter, invoke, need_shared_models, np
+from peraxis_runs import compare, distance, golden_sets, interpreter, invoke, need_shared_models, replaced
 
 peraxis_runs.need_binary()
-pytest.importorskip("ai_edge_litert", exc_type=ImportError)
+peraxis_runs.need_module("ai_edge_litert")
 MODELS = need_shared_models()
 STRATEGIES = ("hw-multiply", "exponent-classes", "exponent-classes-tie-proof")
 FAST_ALLOWANCE = 1.25  # of XNNPACK's own mean difference
@@ -80,6 +80,7 @@ def test_isolated(name, strategy):
     found = report(name, strategy)
     layers = [layer for layer in found["layers"] if layer["isolated"] and layer["device"] == "npu"]
     assert len(layers) >= 10, "layers on the NPU"
+    assert not replaced(found, strategy)
     wrong = [(layer["op"], layer["name"], layer["strategy"], layer["isolated"]["max"]) for layer in layers
              if layer["isolated"]["max"] > 1]
     assert not wrong, f"(operator, name, strategy, maximum): {wrong}"

@@ -4,6 +4,7 @@ PERAXIS_BINARY names the binary, else build/release/peraxis of the repository. P
 the shared models, else ../shared beside the repository; tests that need it skip without it. Python and LiteRT do
 the counting here, so a mistake in `peraxis compare` cannot hide one in `peraxis run`.
 """
+import importlib
 import json
 import os
 import pathlib
@@ -12,8 +13,6 @@ import sys
 
 import pytest
 
-np = pytest.importorskip("numpy", exc_type=ImportError)
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo"
 BINARY = pathlib.Path(os.environ.get("PERAXIS_BINARY") or ROOT / "build" / "release" / "peraxis")
@@ -21,15 +20,33 @@ SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED") or ROOT.parent / "shared"
 NOTHING_RAN = 77  # what ctest takes as "skipped"
 
 
+def skip(reason):
+    """Leaves a whole test file: under pytest as a skip, as a program with the exit code of a skip."""
+    if pathlib.Path(getattr(sys.modules["__main__"], "__file__", None) or "").name.endswith("_test.py"):
+        print(f"skipped: {reason}")
+        sys.exit(NOTHING_RAN)
+    pytest.skip(reason, allow_module_level=True)
+
+
+def need_module(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as missing:
+        return skip(str(missing))
+
+
 def need_binary():
     if not os.access(BINARY, os.X_OK):
-        pytest.skip(f"no binary at {BINARY}; set PERAXIS_BINARY", allow_module_level=True)
+        skip(f"no binary at {BINARY}; set PERAXIS_BINARY")
 
 
 def need_shared_models():
     if not (SHARED / "models").is_dir():
-        pytest.skip(f"no models in {SHARED}; set PERAXIS_SHARED", allow_module_level=True)
+        skip(f"no models in {SHARED}; set PERAXIS_SHARED")
     return SHARED / "models"
+
+
+np = need_module("numpy")
 
 
 class Failed(Exception):
@@ -59,6 +76,16 @@ def run(model, inputs, folder, *options):
 
 def compare(model, goldens, *options):
     return json.loads(peraxis("compare", model, "--goldens", goldens, *options, "--json"))
+
+
+def replaced(report, strategy):
+    """[(operator, strategy, reason)] of the layers with multiplications that did not run on the NPU as asked.
+
+    A strategy that cannot express a layer hands it to `exact`, which has no differences: it must not be counted as
+    a success of the strategy.
+    """
+    return [(layer["op"], layer["strategy"], layer["reason"]) for layer in report["layers"]
+            if layer["macs"] and (layer["device"] != "npu" or layer["strategy"] != strategy)]
 
 
 def golden_sets(path):

@@ -14,21 +14,23 @@ import collections
 import multiprocessing.pool
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
 import pytest
 
 import peraxis_runs
-from peraxis_runs import compare, distance, interpreter, invoke, np, run, save_sets
+from peraxis_runs import compare, distance, interpreter, invoke, replaced, run, save_sets
 
-pytest.importorskip("ai_edge_litert", exc_type=ImportError)
+peraxis_runs.need_module("ai_edge_litert")
 peraxis_runs.need_binary()
 
 import random_graphs  # noqa: E402  needs ai_edge_litert
 
 FIRST_SEED, COUNT = 1000, 240
 FAST = ("hw-multiply", "exponent-classes", "exponent-classes-tie-proof")
+ONCE = "hw-multiply for single rounding"
 
 
 def seeds():
@@ -49,6 +51,7 @@ class Tried:
         self.model = self.folder / "model.tflite"
         self.model.write_bytes(self.drawn.data)
         self.different = {}  # (what, input set) -> (differing, maximum)
+        self.replaced = {}  # what -> why the layer ran as `exact`: no evidence for the strategy that was asked for
         self.error = None
         self.reported = False  # a failure names it: its files are kept
         self.npu, self.cpu_reasons = None, []
@@ -74,12 +77,20 @@ class Tried:
         self.cpu_reasons = [layer["reason"] for layer in report["layers"] if layer["macs"] and layer["device"] != "npu"]
         self.single_rounding(sets)
         if self.drawn.kind in random_graphs.SINGLE:
-            for strategy in FAST:
+            for strategy in (*FAST, "max-scale"):
                 found = compare(self.model, self.folder / "sets.npz", "--strategy", strategy)
+                self.replaced[strategy] = [reason for _, _, reason in replaced(found, strategy)]
+                if self.replaced[strategy]:
+                    self.within_anyway(strategy, found)
+                    continue
                 for item in found["goldens"]["sets"]:
                     key = (strategy, item["set"])
                     before = self.different.get(key, (0, 0))
                     self.different[key] = (before[0] + item["differing"], max(before[1], int(item["max"])))
+
+    def within_anyway(self, strategy, found):
+        worst = max(item["max"] for item in found["goldens"]["sets"])
+        assert worst == 0, f"{strategy} was replaced by exact, and exact is off by {worst}"
 
     def single_rounding(self, sets):
         inputs, _ = sets[0]
@@ -87,7 +98,14 @@ class Tried:
         kernels, _ = run(self.model, inputs, self.folder / "single_cpu", "--device", "cpu", *single)
         got, _ = run(self.model, inputs, self.folder / "single_sim", "--device", "sim", "--strategy", "exact", *single)
         self.note("single-rounding", 0, got, kernels)
-        if self.drawn.has_default:
+        if self.drawn.kind in random_graphs.SINGLE:
+            # The classes have nothing to emulate here: they take the parameters of hw-multiply.
+            fast, report = run(self.model, inputs, self.folder / "single_fast", "--device", "sim", "--strategy",
+                               "hw-multiply", *single)
+            self.replaced[ONCE] = [reason for _, _, reason in replaced(report, "hw-multiply")]
+            if not self.replaced[ONCE]:
+                self.note(ONCE, 0, fast, kernels)
+        if self.drawn.has_default and self.drawn.kind in random_graphs.SINGLE:
             try:
                 default = interpreter(self.drawn.data, reference=False)
             except RuntimeError:  # XNNPACK refuses some scales that the reference kernels take
@@ -153,9 +171,25 @@ def test_exact_is_byte_identical_to_litert(tried):
     assert must(tried, "exact", 0)
 
 
-@pytest.mark.parametrize("strategy", FAST)
-def test_one_operator_is_within_one(tried, strategy):
-    must(tried, strategy, 1)
+@pytest.mark.parametrize("strategy, least", [*((name, 0.95) for name in FAST), (ONCE, 0.7)])
+def test_one_operator_is_within_one(tried, strategy, least):
+    """`least`: the share of models that must really run the strategy; the others ran as `exact` and do not count."""
+    seen = must(tried, strategy, 1)
+    reasons = [reason for model in tried for reason in model.replaced.get(strategy, [])]
+    print(f"{strategy}: {seen} models measured, {len(reasons)} replaced by exact")
+    for reason, count in collections.Counter(re.sub(r"-?\d+", "n", text) for text in reasons).items():
+        print(f"    {count} x {reason}")
+    if len(tried) >= 200:
+        assert seen >= least * (seen + len(reasons))
+
+
+def test_a_wrong_result_would_be_seen(tried):
+    """One scale for all channels clips and is far off on many per-axis layers: the comparison must say so."""
+    far = [model for model in tried if any(value[1] > 1 for (what, _), value in model.different.items() if what == "max-scale")]
+    per_axis = [model for model in tried if model.drawn.style == "per-axis" and model.drawn.kind in random_graphs.SINGLE]
+    print(f"max-scale is off by more than 1 on {len(far)} models of {len(per_axis)} with per-axis weights")
+    if len(per_axis) > 20:
+        assert len(far) > len(per_axis) / 4
 
 
 def test_single_rounding_agrees_with_its_kernels(tried):
@@ -163,9 +197,8 @@ def test_single_rounding_agrees_with_its_kernels(tried):
 
 
 def test_single_rounding_is_near_xnnpack(tried):
-    """Graphs are only counted: other operators of XNNPACK round differently, and a difference spreads."""
-    must([model for model in tried if model.drawn.kind in random_graphs.SINGLE], "xnnpack", 1)
-    must([model for model in tried if model.drawn.kind == "graph"], "xnnpack", 255)
+    """Single operators only: XNNPACK 2.3.0 frees memory twice on some graphs with two equal operators."""
+    must(tried, "xnnpack", 1)
 
 
 def test_convolutions_run_on_the_npu(tried):

@@ -11,7 +11,7 @@ import json
 import pytest
 
 import peraxis_runs
-from peraxis_runs import distance, golden_sets, run
+from peraxis_runs import distance, golden_sets, replaced, run
 
 peraxis_runs.need_binary()
 OPS = peraxis_runs.need_shared_models() / "ops"
@@ -45,6 +45,7 @@ def worst(name, strategy, folder):
     for index, (inputs, outputs) in enumerate(golden_sets(OPS / f"{name}.npz")):
         got, report = run(OPS / f"{name}.tflite", inputs, folder / str(index), "--device", "sim", "--no-fallback",
                           "--strategy", strategy)
+        assert not replaced(report, strategy)
         assert report["npu"]["mac_share"] == 1 and report["npu"]["tasks"] >= 1, report["npu"]
         difference = distance(got, outputs)
         found.append((int((difference != 0).sum()), int(difference.max())))

@@ -12,8 +12,8 @@ constexpr int64_t kPage = 4096;
 Status check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
   const int64_t size = static_cast<int64_t>(buffer.bytes.size());
   if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset)
-    return fail(ErrorCode::InvalidArgument, "bytes {}..{} of the buffer at {:#x}, which has {}", offset, offset + bytes,
-                buffer.address, size);
+    return fail(ErrorCode::InvalidArgument, "bytes {}..{} of the buffer at {:#x}, which has {}", offset,
+                offset + bytes, buffer.address, size);
   return {};
 }
 
@@ -23,8 +23,9 @@ Result<Buffer> MachineDevice::allocate(int64_t bytes, const std::string& name) {
   if (bytes < 1) return fail(ErrorCode::InvalidArgument, "buffer '{}': {} bytes", name, bytes);
   const int64_t end = int64_t{1} << 32;
   if (bytes > end - next_address_)
-    return fail(ErrorCode::OutOfMemory, "buffer '{}': {} bytes do not fit below 4 GiB (next free address {:#x})", name,
-                bytes, next_address_);
+    return fail(ErrorCode::OutOfMemory,
+                "buffer '{}': {} bytes do not fit below 4 GiB (next free address {:#x})", name, bytes,
+                next_address_);
   try {
     storage_.emplace_back(static_cast<size_t>(bytes));
   } catch (const std::bad_alloc&) {

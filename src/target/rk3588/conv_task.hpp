@@ -21,13 +21,13 @@ struct DpuParams {
   bool multiply = false;      // per-channel factor C through BRDMA records; else A alone
   int32_t bs_shift = 0;
   bool relu = false;
-  int32_t bn_addend = 0;      // moves a lower bound to 0 before the ReLU (RELU_N1_TO_1)
+  int32_t bn_addend = 0;  // moves a lower bound to 0 before the ReLU (RELU_N1_TO_1)
   bool relux = false;
   int32_t relux_compare = 0;
-  int32_t out_scale = 1;      // 1..32767
-  int32_t out_shift = 0;      // 0..63
-  bool ties_away = true;      // CVT_ROUND
-  int32_t out_offset = 0;     // the output zero point
+  int32_t out_scale = 1;   // 1..32767
+  int32_t out_shift = 0;   // 0..63
+  bool ties_away = true;   // CVT_ROUND
+  int32_t out_offset = 0;  // the output zero point
 };
 
 struct ConvTask {
@@ -35,28 +35,28 @@ struct ConvTask {
 
   // Input tile: `in_height` rows from `input` on, of a cube whose full height is `in_full_height`.
   int64_t in_width = 0, in_height = 0, in_full_height = 0;
-  int64_t in_channels = 0;       // multiple of 16
+  int64_t in_channels = 0;  // multiple of 16
   int64_t in_channels_real = 0;
-  SymbolicAddress input;         // first atom of the tile's first row
+  SymbolicAddress input;  // first atom of the tile's first row
   int64_t pad_left = 0, pad_top = 0;
-  int32_t pad_value = 0;         // the input zero point
+  int32_t pad_value = 0;  // the input zero point
 
   int64_t kernel_width = 0, kernel_height = 0;
   int64_t stride_x = 1, stride_y = 1;
-  int64_t kernels = 0;           // programmed kernels (whole groups); 1 for depthwise
+  int64_t kernels = 0;  // programmed kernels (whole groups); 1 for depthwise
   int64_t weight_bytes_per_kernel = 0;
   int64_t weight_bytes = 0;
   SymbolicAddress weights;
   int32_t weight_zero_point = 0;
 
   int64_t out_width = 0, out_height = 0, out_full_height = 0;
-  int64_t out_channels = 0;      // whole kernel groups
+  int64_t out_channels = 0;  // whole kernel groups
   int64_t out_channels_real = 0;
-  SymbolicAddress output;        // first atom of the tile's first output row
-  SymbolicAddress operands;      // BRDMA: dense int32 A, or 64-byte records; unused for int32 output
+  SymbolicAddress output;    // first atom of the tile's first output row
+  SymbolicAddress operands;  // BRDMA: dense int32 A, or 64-byte records; unused for int32 output
 
   int64_t data_banks = 0, weight_banks = 0;
-  bool weight_reuse = false;     // the previous task of the chain left the same weights in the same banks
+  bool weight_reuse = false;  // the previous task of the chain left the same weights in the same banks
 
   DpuParams dpu;
 };

@@ -6,14 +6,14 @@
 
 namespace peraxis::rk3588 {
 
-inline constexpr int64_t kAtomBytes = 16;            // one feature atom: 16 int8 channels [4.1]
-inline constexpr int64_t kKernelGroup = 32;          // output channels a direct int8 task computes together [7.2]
-inline constexpr int64_t kDepthwiseGroup = 64;       // channels a depthwise int8 task computes together [7.3]
+inline constexpr int64_t kAtomBytes = 16;       // one feature atom: 16 int8 channels [4.1]
+inline constexpr int64_t kKernelGroup = 32;     // output channels a direct int8 task computes together [7.2]
+inline constexpr int64_t kDepthwiseGroup = 64;  // channels a depthwise int8 task computes together [7.3]
 inline constexpr int64_t kWeightBlockChannels = 32;  // input channels of one weight block [7.2]
 inline constexpr int64_t kCbufBanks = 12;            // per core [6.1]
 inline constexpr int64_t kCbufBankBytes = 32768;     // [6.1]
 inline constexpr int64_t kCbufEntryBytes = 64;       // unit of DATA_ENTRIES [6.2]
-inline constexpr int64_t kSpareDataBanks = 1;        // int8 over-reads one bank when the last is nearly full [6.6]
+inline constexpr int64_t kSpareDataBanks = 1;  // int8 over-reads one bank when the last is nearly full [6.6]
 inline constexpr int64_t kMaxInputExtent = 2047;     // DATAIN_WIDTH, DATAIN_HEIGHT: 11 bits [4.6]
 inline constexpr int64_t kMaxOutputWidth = 2047;     // DATAOUT_WIDTH: 11 bits [registers]
 inline constexpr int64_t kMaxCubeChannels = 8190;    // DPU cubes: 13 bits, all ones misbehaves [4.6]
@@ -23,7 +23,8 @@ inline constexpr int64_t kMaxStride = 7;             // CONV_*_STRIDE: 3 bits [5
 inline constexpr int64_t kMaxPad = 15;               // PAD_TOP, PAD_LEFT: 4 bits [4.6]
 inline constexpr int64_t kCommandAlign = 64;         // start of a command stream [3.2]
 inline constexpr int64_t kBufferAlign = 64;
-inline constexpr int64_t kOperandRecordChannels = 8; // BRDMA record: 8 x int32 A, 8 x int16 B, 8 x int16 C [10.2]
+inline constexpr int64_t kOperandRecordChannels =
+    8;  // BRDMA record: 8 x int32 A, 8 x int16 B, 8 x int16 C [10.2]
 inline constexpr int64_t kOperandRecordBytes = 64;
 
 }  // namespace peraxis::rk3588

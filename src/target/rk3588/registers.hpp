@@ -98,13 +98,13 @@ struct Field {
   constexpr int64_t get(uint32_t word) const { return Type::decode((word & mask) >> Low, Width); }
 };
 
-#define PERAXIS_REG(block_, reg_, offset_) \
-  namespace block_::reg_ {                 \
+#define PERAXIS_REG(block_, reg_, offset_)      \
+  namespace block_::reg_ {                      \
   using Reg = Register<Block::block_, offset_>; \
   }
 #define PERAXIS_FIELD(block_, reg_, field_, low_, width_, type_, source_, effect_, meaning_) \
   namespace block_::reg_ {                                                                   \
-  inline constexpr Field<Reg, low_, width_, type_> field_{#block_ "." #reg_ "." #field_};     \
+  inline constexpr Field<Reg, low_, width_, type_> field_{#block_ "." #reg_ "." #field_};    \
   }
 #include "target/rk3588/registers.def"
 #undef PERAXIS_REG
@@ -129,8 +129,15 @@ struct RegisterInfo {
 inline constexpr FieldInfo kFields[] = {
 #define PERAXIS_REG(block_, reg_, offset_)
 #define PERAXIS_FIELD(block_, reg_, field_, low_, width_, type_, source_, effect_, meaning_) \
-  {Block::block_,   block_::reg_::Reg::offset, low_,     width_, block_::reg_::field_.name,  \
-   Source::source_, Effect::effect_,           meaning_, [](uint32_t word) { return block_::reg_::field_.get(word); }},
+  {Block::block_,                                                                            \
+   block_::reg_::Reg::offset,                                                                \
+   low_,                                                                                     \
+   width_,                                                                                   \
+   block_::reg_::field_.name,                                                                \
+   Source::source_,                                                                          \
+   Effect::effect_,                                                                          \
+   meaning_,                                                                                 \
+   [](uint32_t word) { return block_::reg_::field_.get(word); }},
 #include "target/rk3588/registers.def"
 #undef PERAXIS_REG
 #undef PERAXIS_FIELD
@@ -154,17 +161,19 @@ constexpr const RegisterInfo* find_register(Block block, uint16_t offset) {
 constexpr uint64_t command_word(uint16_t target, uint32_t value, uint16_t offset) {
   return uint64_t{target} << 48 | uint64_t{value} << 16 | offset;
 }
-inline constexpr uint16_t kWriteBit = 1;               // target bit 0: a register write
-inline constexpr uint16_t kEnableTarget = 0x0081;      // offset 0x0008, value = enable bitmap
-inline constexpr uint16_t kSeparatorTarget = 0x0041;   // value 0, offset 0: directly before the enable word
+inline constexpr uint16_t kWriteBit = 1;              // target bit 0: a register write
+inline constexpr uint16_t kEnableTarget = 0x0081;     // offset 0x0008, value = enable bitmap
+inline constexpr uint16_t kSeparatorTarget = 0x0041;  // value 0, offset 0: directly before the enable word
 inline constexpr uint16_t kEnableOffset = 0x0008;
 
 template <class R>
 Result<uint64_t> command(RegisterValue<R> value) {
   if (!value.bad_field.empty())
-    return fail(ErrorCode::Internal, "register field {}: value {} does not fit", value.bad_field, value.bad_value);
+    return fail(ErrorCode::Internal, "register field {}: value {} does not fit", value.bad_field,
+                value.bad_value);
   if (value.twice) return fail(ErrorCode::Internal, "a field of register {:#x} is written twice", R::offset);
-  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(R::block) | kWriteBit), value.bits, R::offset);
+  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(R::block) | kWriteBit), value.bits,
+                      R::offset);
 }
 
 // True when no two fields of a register overlap and every field lies in its 32 bits.

@@ -40,7 +40,8 @@ ConvTask worked_example() {
 
 std::map<uint16_t, uint32_t> registers_of(const Program& program) {
   std::map<uint16_t, uint32_t> values;
-  for (const uint64_t word : program.words) values[static_cast<uint16_t>(word)] = static_cast<uint32_t>(word >> 16);
+  for (const uint64_t word : program.words)
+    values[static_cast<uint16_t>(word)] = static_cast<uint32_t>(word >> 16);
   return values;
 }
 
@@ -60,7 +61,8 @@ TEST(Convolution, ReproducesTheWorkedExample) {
   EXPECT_EQ(r[0x1040], 0x2AU);
   EXPECT_EQ(r[0x1044], 16U);
   EXPECT_EQ(r[0x104C], 0xBU);
-  for (uint16_t offset = 0x1050; offset <= 0x105C; offset = static_cast<uint16_t>(offset + 4)) EXPECT_EQ(r[offset], 0x00010000U);
+  for (uint16_t offset = 0x1050; offset <= 0x105C; offset = static_cast<uint16_t>(offset + 4))
+    EXPECT_EQ(r[offset], 0x00010000U);
   EXPECT_EQ(r[0x1068], 0x11U);
   EXPECT_EQ(r[0x1078], 0x000F000FU);
   EXPECT_EQ(r[0x107C], 128U);

@@ -10,7 +10,9 @@ namespace {
 // Against the index formula of the hardware document, written out: block, tap, kernel, channel.
 TEST(DirectWeights, FollowTheBlockOrder) {
   const int64_t out = 64, in = 80, kh = 3, kw = 2;
-  auto value = [](int64_t o, int64_t ky, int64_t kx, int64_t i) { return (o * 7 + ky * 31 + kx * 57 + i * 3) % 251 - 125; };
+  auto value = [](int64_t o, int64_t ky, int64_t kx, int64_t i) {
+    return (o * 7 + ky * 31 + kx * 57 + i * 3) % 251 - 125;
+  };
   const std::vector<uint8_t> packed = pack_direct_weights(out, in, kh, kw, value);
   ASSERT_EQ(packed.size(), static_cast<size_t>(out * in * kh * kw));
   for (int64_t o = 0; o < out; ++o)
@@ -18,7 +20,8 @@ TEST(DirectWeights, FollowTheBlockOrder) {
       for (int64_t ky = 0; ky < kh; ++ky)
         for (int64_t kx = 0; kx < kw; ++kx) {
           const int64_t block = i / 32, width = block == 2 ? 16 : 32;
-          const int64_t at = (o / 32) * 32 * in * kh * kw + block * 32 * 32 * kh * kw + ((ky * kw + kx) * 32 + o % 32) * width + i % 32;
+          const int64_t at = (o / 32) * 32 * in * kh * kw + block * 32 * 32 * kh * kw +
+                             ((ky * kw + kx) * 32 + o % 32) * width + i % 32;
           ASSERT_EQ(static_cast<int8_t>(packed[static_cast<size_t>(at)]), value(o, ky, kx, i));
         }
 }

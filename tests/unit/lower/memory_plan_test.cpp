@@ -12,7 +12,11 @@ TEST(MemoryPlan, NeverOverlapsWhatLivesTogether) {
   std::mt19937_64 rng(7);
   for (int round = 0; round < 200; ++round) {
     MemoryPlan plan;
-    struct Use { int32_t id; int64_t bytes; int32_t first, last; };
+    struct Use {
+      int32_t id;
+      int64_t bytes;
+      int32_t first, last;
+    };
     std::vector<Use> uses;
     for (int i = 0; i < 60; ++i) {
       const int64_t bytes = 1 + static_cast<int64_t>(rng() % 5000);

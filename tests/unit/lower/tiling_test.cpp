@@ -12,7 +12,9 @@ namespace {
 using namespace rk3588;
 
 Geometry random_geometry(std::mt19937_64& rng) {
-  auto pick = [&](int64_t low, int64_t high) { return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1)); };
+  auto pick = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(rng() % static_cast<uint64_t>(high - low + 1));
+  };
   Geometry g;
   g.depthwise = rng() % 4 == 0;
   g.kernel_h = pick(1, 7);
@@ -42,7 +44,8 @@ TEST(Tiling, CoversTheOutputOnceAndFitsCbuf) {
     const Geometry g = random_geometry(rng);
     const int64_t group = g.depthwise ? kDepthwiseGroup : kKernelGroup;
     const TilingProblem p{g, round_up(g.in_c, 16), round_up(g.out_c, group), g.depthwise};
-    const TileLimits limits{static_cast<int64_t>(rng() % 3 == 0 ? 1 + rng() % 5 : 0), static_cast<int64_t>(rng() % 3 == 0 ? 64 : 0)};
+    const TileLimits limits{static_cast<int64_t>(rng() % 3 == 0 ? 1 + rng() % 5 : 0),
+                            static_cast<int64_t>(rng() % 3 == 0 ? 64 : 0)};
     const Result<Tiling> tiling = tile(p, limits);
     if (!tiling) continue;
     ++fitted;
@@ -51,7 +54,8 @@ TEST(Tiling, CoversTheOutputOnceAndFitsCbuf) {
     ASSERT_GE(tiling->data_banks, 2);
     ASSERT_GE(tiling->weight_banks, 1);
     ASSERT_EQ(tiling->channels_per_task % group, 0);
-    const int64_t in_channels = g.depthwise ? std::min(p.in_channels, tiling->channels_per_task) : p.in_channels;
+    const int64_t in_channels =
+        g.depthwise ? std::min(p.in_channels, tiling->channels_per_task) : p.in_channels;
     int64_t next = 0;
     for (const RowTile& row : tiling->rows) {
       ASSERT_EQ(row.first, next);
@@ -76,7 +80,9 @@ TEST(Tiling, CoversTheOutputOnceAndFitsCbuf) {
     }
     ASSERT_EQ(next, g.out_h);
     const int64_t taps = g.kernel_h * g.kernel_w;
-    const int64_t all = g.depthwise ? taps * in_channels : taps * in_channels * std::min(tiling->channels_per_task, p.out_channels);
+    const int64_t all = g.depthwise
+                            ? taps * in_channels
+                            : taps * in_channels * std::min(tiling->channels_per_task, p.out_channels);
     const int64_t resident = tiling->weights_resident ? all : 2 * kKernelGroup * taps * in_channels;
     ASSERT_LE(resident, tiling->weight_banks * kCbufBankBytes);
   }

@@ -69,7 +69,8 @@ TEST_P(Mesa, WithinOneOfTfLite) {
     std::vector<uint8_t>& bytes = *storage.back();
     const uint32_t address = bo["dma"];
     ASSERT_TRUE(machine.memory().map(address, bytes, role));
-    const std::string key = role == "regcmd" ? "regcmd_task0" : fmt::format("bo{}_{}", bo["handle"].get<int>(), role);
+    const std::string key =
+        role == "regcmd" ? "regcmd_task0" : fmt::format("bo{}_{}", bo["handle"].get<int>(), role);
     const auto found = arrays->find(key);
     if (found == arrays->end()) continue;
     std::copy(found->second.data.begin(), found->second.data.end(), bytes.begin());
@@ -113,11 +114,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(MesaCase{"u8_conv1x1_16x16x16_oc16.mesa"}, MesaCase{"u8_conv1x1_16x16x32_oc64.mesa"},
                     MesaCase{"u8_conv1x1_16x16x48_oc24.mesa"}, MesaCase{"u8_conv1x1_1x1x64_oc33.mesa"},
                     MesaCase{"u8_conv1x1_4x4x256_oc64.mesa"}, MesaCase{"u8_conv1x1_9x9x24_oc24.mesa"},
-                    MesaCase{"u8_conv3x3_16x16x16_oc32.mesa"}, MesaCase{"u8_conv3x3_relu_oz0_10x10x16_oc16.mesa"},
-                    MesaCase{"u8_conv3x3_xz0_10x10x16_oc16.mesa"}, MesaCase{"u8_conv3x3s2_17x17x16_oc16.mesa"},
-                    MesaCase{"u8_conv3x3s2_32x32x3_oc8.mesa"}, MesaCase{"u8_conv5x5_12x12x16_oc16.mesa"},
-                    MesaCase{"u8_dw3x3_14x14x96.mesa", true}, MesaCase{"u8_dw3x3_8x8x24.mesa", true},
-                    MesaCase{"u8_dw3x3_xz139_12x12x32.mesa"}, MesaCase{"u8_dw3x3s2_16x16x64.mesa", true},
+                    MesaCase{"u8_conv3x3_16x16x16_oc32.mesa"},
+                    MesaCase{"u8_conv3x3_relu_oz0_10x10x16_oc16.mesa"},
+                    MesaCase{"u8_conv3x3_xz0_10x10x16_oc16.mesa"},
+                    MesaCase{"u8_conv3x3s2_17x17x16_oc16.mesa"}, MesaCase{"u8_conv3x3s2_32x32x3_oc8.mesa"},
+                    MesaCase{"u8_conv5x5_12x12x16_oc16.mesa"}, MesaCase{"u8_dw3x3_14x14x96.mesa", true},
+                    MesaCase{"u8_dw3x3_8x8x24.mesa", true}, MesaCase{"u8_dw3x3_xz139_12x12x32.mesa"},
+                    MesaCase{"u8_dw3x3s2_16x16x64.mesa", true},
                     MesaCase{"u8_tabletrunc_dw3x3_10x10x32.mesa", true},
                     MesaCase{"i8_conv3x3_10x10x16_oc16.lrn-gs16", false, false, false, true},
                     MesaCase{"i8pa_conv1x1_16x16x32_oc32.lrn-brdma1", false, false, true},
@@ -211,7 +214,8 @@ TEST_P(Vendor, EqualsTheRecordedModel) {
     int64_t wrong = 0;
     for (int64_t i = 0; i < c; ++i)
       for (int64_t p = 0; p < hw; ++p) {
-        const auto byte = machine.memory().read(output_address + (i / 16 * plane + p) * 16 + i % 16, 1, "test");
+        const auto byte =
+            machine.memory().read(output_address + (i / 16 * plane + p) * 16 + i % 16, 1, "test");
         ASSERT_TRUE(byte) << byte.error().text();
         wrong += (*byte)[0] != want[static_cast<size_t>(i * hw + p)] ? 1 : 0;
       }
@@ -221,7 +225,8 @@ TEST_P(Vendor, EqualsTheRecordedModel) {
 
 INSTANTIATE_TEST_SUITE_P(Captures, Vendor,
                          testing::Values("fx_conv3x3_pc", "fx_dw3x3", "fx_conv3x3_layer", "fx_conv3x3_relu",
-                                         "fx_conv3x3_leaky", "fx_conv1x1_ic72", "fx_fc", "fx_qdq_conv3x3", "fx_qdq_dw"),
+                                         "fx_conv3x3_leaky", "fx_conv1x1_ic72", "fx_fc", "fx_qdq_conv3x3",
+                                         "fx_qdq_dw"),
                          [](const testing::TestParamInfo<const char*>& test) { return test.param; });
 
 }  // namespace

@@ -29,7 +29,9 @@ void chain(Bench& bench, const std::vector<Program>& programs, bool three_at_end
   }
 }
 
-uint32_t count(const Program& p) { return static_cast<uint32_t>(p.words().size()); }
+uint32_t count(const Program& p) {
+  return static_cast<uint32_t>(p.words().size());
+}
 
 TEST(Chain, RowTilesCoverTheLayer) {
   for (const int64_t stride : {1, 2}) {

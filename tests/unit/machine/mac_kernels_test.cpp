@@ -23,14 +23,16 @@ TEST(MacKernels, DirectRow) {
     std::vector<uint8_t> tile(static_cast<size_t>(pixels * step + blocks * 96 + 32));
     for (uint8_t& v : tile) v = static_cast<uint8_t>(rng() % 3 == 0 ? 255 : rng());
     std::vector<int8_t> weights(static_cast<size_t>(blocks * 1024));
-    for (int8_t& v : weights) v = static_cast<int8_t>(rng() % 3 == 0 ? -128 : static_cast<int>(rng() % 256) - 128);
+    for (int8_t& v : weights)
+      v = static_cast<int8_t>(rng() % 3 == 0 ? -128 : static_cast<int>(rng() % 256) - 128);
     std::vector<int64_t> offsets;
     for (int64_t b = 0; b < blocks; ++b) offsets.push_back((b * 5 % 7) * 96);
     std::vector<int32_t> start(32);
     for (int32_t& v : start) v = static_cast<int32_t>(rng() % 10000) - 5000;
     for (const MacKernels* k : all()) {
       std::vector<uint8_t> packed(static_cast<size_t>(k->block_bytes * blocks));
-      for (int64_t b = 0; b < blocks; ++b) k->pack(&weights[static_cast<size_t>(b * 1024)], &packed[static_cast<size_t>(b * k->block_bytes)]);
+      for (int64_t b = 0; b < blocks; ++b)
+        k->pack(&weights[static_cast<size_t>(b * 1024)], &packed[static_cast<size_t>(b * k->block_bytes)]);
       std::vector<int32_t> acc(static_cast<size_t>(pixels * 32));
       k->row(tile.data(), step, pixels, offsets.data(), packed.data(), blocks, start.data(), acc.data());
       for (int64_t p = 0; p < pixels; ++p)
@@ -40,7 +42,8 @@ TEST(MacKernels, DirectRow) {
             for (int64_t ic = 0; ic < 32; ++ic)
               want += tile[static_cast<size_t>(p * step + offsets[static_cast<size_t>(b)] + ic)] *
                       weights[static_cast<size_t>(b * 1024 + oc * 32 + ic)];
-          ASSERT_EQ(acc[static_cast<size_t>(p * 32 + oc)], want) << k->name << " pixel " << p << " kernel " << oc;
+          ASSERT_EQ(acc[static_cast<size_t>(p * 32 + oc)], want)
+              << k->name << " pixel " << p << " kernel " << oc;
         }
     }
   }
@@ -52,7 +55,8 @@ TEST(MacKernels, DepthwiseRow) {
   std::vector<int8_t> tile(static_cast<size_t>(pixels * step + taps * 64 + 64));
   for (int8_t& v : tile) v = static_cast<int8_t>(rng() % 4 == 0 ? -128 : static_cast<int>(rng() % 256) - 128);
   std::vector<int16_t> weights(static_cast<size_t>(taps * 64));
-  for (int16_t& v : weights) v = static_cast<int16_t>(rng() % 4 == 0 ? -128 : static_cast<int>(rng() % 256) - 128);
+  for (int16_t& v : weights)
+    v = static_cast<int16_t>(rng() % 4 == 0 ? -128 : static_cast<int>(rng() % 256) - 128);
   std::vector<int64_t> offsets;
   for (int64_t t = 0; t < taps; ++t) offsets.push_back(t * 64);
   for (const MacKernels* k : all()) {

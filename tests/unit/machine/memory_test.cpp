@@ -34,7 +34,8 @@ TEST(Memory, EveryUnwrittenByteIsFound) {
     EXPECT_TRUE(m.read(0x1000 + hole + 1, 199 - hole, "r"));
     const auto one = m.read(0x1000 + hole, 1, "reader");
     ASSERT_FALSE(one);
-    EXPECT_NE(one.error().message.find("'x' + " + std::to_string(hole)), std::string::npos) << one.error().message;
+    EXPECT_NE(one.error().message.find("'x' + " + std::to_string(hole)), std::string::npos)
+        << one.error().message;
   }
 }
 

@@ -46,7 +46,8 @@ void set_cna(Program& p, const Layer& l, int64_t top, int64_t in_rows, int64_t p
   p.set(CNA::DCOMP_REGNUM::DCOMP_REGNUM(0));
   p.set(CNA::DCOMP_CTRL::DECOMP_CONTROL(0));
   p.set(CNA::CONV_CON1::CONV_MODE(l.depthwise ? 3 : 0) | CNA::CONV_CON1::GROUP_LINE_OFF(l.line_mode));
-  p.set(DPU::S_POINTER::POINTER_PP_EN(1) | DPU::S_POINTER::EXECUTER_PP_EN(1) | DPU::S_POINTER::POINTER_PP_MODE(1));
+  p.set(DPU::S_POINTER::POINTER_PP_EN(1) | DPU::S_POINTER::EXECUTER_PP_EN(1) |
+        DPU::S_POINTER::POINTER_PP_MODE(1));
   p.set(CNA::CONV_CON2::FEATURE_GRAINS(50 + l.sy + 1));
   p.set(CNA::CONV_CON3::CONV_X_STRIDE(l.sx) | CNA::CONV_CON3::CONV_Y_STRIDE(l.sy) |
         CNA::CONV_CON3::ATROUS_X_DILATION(l.dx) | CNA::CONV_CON3::ATROUS_Y_DILATION(l.dy));
@@ -75,15 +76,17 @@ void set_cna(Program& p, const Layer& l, int64_t top, int64_t in_rows, int64_t p
   p.set(CNA::FC_DATA_SIZE0::DMA_WIDTH(l.w) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(in_rows));
   p.set(CNA::FC_DATA_SIZE1::DMA_CHANNEL(l.cp()));
   p.set(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0(place.weights));
-  for (uint16_t i = 0; i < 16; ++i) p.set(static_cast<uint16_t>(Block::CNA), static_cast<uint16_t>(0x1140 + 4 * i), 0);
+  for (uint16_t i = 0; i < 16; ++i)
+    p.set(static_cast<uint16_t>(Block::CNA), static_cast<uint16_t>(0x1140 + 4 * i), 0);
   p.set(CNA::CVT_CON5::PER_CHANNEL_CVT_EN(0));
   p.set(CNA::PAD_CON1::PAD_VALUE(l.pad));
 }
 
 void set_bs(Program& p, const Layer& l) {
   const Stage& s = l.bs;
-  p.set(DPU::BS_CFG::BS_BYPASS(!s.on) | DPU::BS_CFG::BS_ALU_BYPASS(!s.alu) | DPU::BS_CFG::BS_MUL_BYPASS(!s.mul) |
-        DPU::BS_CFG::BS_MUL_PRELU(s.prelu) | DPU::BS_CFG::BS_RELU_BYPASS(!s.relu) | DPU::BS_CFG::BS_RELUX_EN(s.relux) |
+  p.set(DPU::BS_CFG::BS_BYPASS(!s.on) | DPU::BS_CFG::BS_ALU_BYPASS(!s.alu) |
+        DPU::BS_CFG::BS_MUL_BYPASS(!s.mul) | DPU::BS_CFG::BS_MUL_PRELU(s.prelu) |
+        DPU::BS_CFG::BS_RELU_BYPASS(!s.relu) | DPU::BS_CFG::BS_RELUX_EN(s.relux) |
         DPU::BS_CFG::BS_ALU_SRC(s.alu_memory) | DPU::BS_CFG::BS_ALU_ALGO(s.alu ? (s.subtract ? 4 : 2) : 0));
   p.set(DPU::BS_ALU_CFG::BS_ALU_OPERAND(s.alu_operand));
   p.set(DPU::BS_MUL_CFG::BS_MUL_SRC(s.mul_memory) | DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(s.shift) |
@@ -91,14 +94,16 @@ void set_bs(Program& p, const Layer& l) {
   p.set(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT(s.cmp));
   const int64_t size_e = l.int32_output ? 7 : (l.depthwise ? 3 : 1);
   p.set(DPU::BS_OW_CFG::OW_SRC(l.ow_memory) | DPU::BS_OW_CFG::OD_BYPASS(l.int32_output) |
-        DPU::BS_OW_CFG::SIZE_E_0(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) | DPU::BS_OW_CFG::SIZE_E_2(size_e));
+        DPU::BS_OW_CFG::SIZE_E_0(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) |
+        DPU::BS_OW_CFG::SIZE_E_2(size_e));
   p.set(DPU::BS_OW_OP::OW_OP(l.ow));
 }
 
 void set_bn_ew(Program& p, const Layer& l) {
   const Stage& s = l.bn;
-  p.set(DPU::BN_CFG::BN_BYPASS(!s.on) | DPU::BN_CFG::BN_ALU_BYPASS(!s.alu) | DPU::BN_CFG::BN_MUL_BYPASS(!s.mul) |
-        DPU::BN_CFG::BN_MUL_PRELU(s.prelu) | DPU::BN_CFG::BN_RELU_BYPASS(!s.relu) | DPU::BN_CFG::BN_RELUX_EN(s.relux) |
+  p.set(DPU::BN_CFG::BN_BYPASS(!s.on) | DPU::BN_CFG::BN_ALU_BYPASS(!s.alu) |
+        DPU::BN_CFG::BN_MUL_BYPASS(!s.mul) | DPU::BN_CFG::BN_MUL_PRELU(s.prelu) |
+        DPU::BN_CFG::BN_RELU_BYPASS(!s.relu) | DPU::BN_CFG::BN_RELUX_EN(s.relux) |
         DPU::BN_CFG::BN_ALU_ALGO(s.alu ? (s.subtract ? 4 : 2) : 0));
   p.set(DPU::BN_ALU_CFG::BN_ALU_OPERAND(s.alu_operand));
   p.set(DPU::BN_MUL_CFG::BN_MUL_SHIFT_VALUE(s.shift) | DPU::BN_MUL_CFG::BN_MUL_OPERAND(s.mul_operand));
@@ -139,7 +144,8 @@ void set_dpu(Program& p, const Layer& l, int64_t first, int64_t rows, const Plac
   const int64_t surfaces = l.int32_output ? 8 : (l.depthwise ? 4 : 2);
   p.set(DPU::SURFACE_ADD::SURF_ADD(surfaces * l.wo * l.ho));
   p.set(DPU::UNNAMED_40C4::VALUE(0));
-  for (uint16_t i = 0; i < 12; ++i) p.set(static_cast<uint16_t>(Block::DPU), static_cast<uint16_t>(0x4100 + 4 * i), 0);
+  for (uint16_t i = 0; i < 12; ++i)
+    p.set(static_cast<uint16_t>(Block::DPU), static_cast<uint16_t>(0x4100 + 4 * i), 0);
 }
 
 void set_rdma(Program& p, const Layer& l, int64_t rows, const Place& place) {
@@ -156,8 +162,8 @@ void set_rdma(Program& p, const Layer& l, int64_t rows, const Place& place) {
   p.set(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE(1));
   p.set(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR(0));
   p.set(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(0));
-  p.set(DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE(l.depthwise ? 3 : 0) | DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE(1) |
-        DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN(15));
+  p.set(DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE(l.depthwise ? 3 : 0) |
+        DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE(1) | DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN(15));
   p.set(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN(0));
   p.set(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR(0));
   p.set(DPU_RDMA::PAD_CFG::PAD_LEFT(0));
@@ -218,7 +224,8 @@ std::vector<uint8_t> pack_weights(const Layer& l, const Data& d) {
   const int64_t group = l.group();
   const int64_t taps = l.kh * l.kw;
   const auto weight = [&](int64_t oc, int64_t tap, int64_t ic) -> uint8_t {
-    if (l.depthwise) return oc < l.c ? static_cast<uint8_t>(d.weights[static_cast<size_t>(oc * taps + tap)]) : 0;
+    if (l.depthwise)
+      return oc < l.c ? static_cast<uint8_t>(d.weights[static_cast<size_t>(oc * taps + tap)]) : 0;
     if (oc >= l.n || ic >= l.c) return 0;
     return static_cast<uint8_t>(d.weights[static_cast<size_t>((oc * taps + tap) * l.c + ic)]);
   };
@@ -260,7 +267,9 @@ int64_t round_shift(int64_t x, int n, int ties) {
 
 namespace {
 
-int64_t cut32(int64_t v) { return std::clamp<int64_t>(v, INT32_MIN, INT32_MAX); }
+int64_t cut32(int64_t v) {
+  return std::clamp<int64_t>(v, INT32_MIN, INT32_MAX);
+}
 
 int64_t relu(const Stage& s, int64_t v) {
   if (s.relu) v = std::max<int64_t>(v, 0);
@@ -274,7 +283,8 @@ int64_t post(const Layer& l, const Data& d, int64_t v, size_t c) {
     const int64_t a = l.bs.alu_memory ? d.a[c] : l.bs.alu_operand;
     if (l.bs.alu) v = cut32(l.bs.subtract ? v - a : v + a);
     const int64_t p = v * (l.bs.mul_memory ? d.c[c] : l.bs.mul_operand);
-    if (l.bs.mul && !(l.bs.prelu && v >= 0)) v = cut32(round_shift(p, p < 0 ? l.bs.shift_negative : l.bs.shift, 0));
+    if (l.bs.mul && !(l.bs.prelu && v >= 0))
+      v = cut32(round_shift(p, p < 0 ? l.bs.shift_negative : l.bs.shift, 0));
     v = relu(l.bs, v);
   }
   if (l.bn.on) {
@@ -342,7 +352,8 @@ std::vector<int64_t> unpack_output(const Layer& l, const std::vector<uint8_t>& b
       }
       uint32_t v = 0;
       for (int64_t i = 0; i < 4; ++i)
-        v |= static_cast<uint32_t>(bytes[static_cast<size_t>((c / 4 * pixels + p) * 16 + c % 4 * 4 + i)]) << (8 * i);
+        v |= static_cast<uint32_t>(bytes[static_cast<size_t>((c / 4 * pixels + p) * 16 + c % 4 * 4 + i)])
+             << (8 * i);
       out.push_back(static_cast<int32_t>(v));
     }
   return out;

@@ -13,8 +13,8 @@
 
 namespace peraxis::machine::test {
 
-inline constexpr uint32_t kCommands = 0x10000, kFeatures = 0x100000, kWeights = 0x400000, kOperands = 0x800000,
-                          kOutput = 0xA00000;
+inline constexpr uint32_t kCommands = 0x10000, kFeatures = 0x100000, kWeights = 0x400000,
+                          kOperands = 0x800000, kOutput = 0xA00000;
 
 // Register writes in order; `set` replaces an earlier write of the same register.
 class Program {
@@ -54,7 +54,7 @@ struct Layer {
   int64_t kh = 3, kw = 3, sy = 1, sx = 1, dy = 1, dx = 1, pt = 1, pl = 1;
   int64_t ho = 5, wo = 7;
   bool depthwise = false, int32_output = false, line_mode = false;
-  int64_t kernels = 0;  // programmed kernels, 0: rounded up to whole groups
+  int64_t kernels = 0;      // programmed kernels, 0: rounded up to whole groups
   int64_t plane_extra = 0;  // atoms between input planes beyond h * w
   uint32_t pad = 0;
   int data_use = 1;
@@ -94,7 +94,9 @@ struct Place {
   uint32_t features = kFeatures, weights = kWeights, operands = kOperands, output = kOutput;
 };
 Program make_program(const Layer& layer, int64_t first_row, int64_t rows, const Place& place = {});
-inline Program make_program(const Layer& layer) { return make_program(layer, 0, layer.ho); }
+inline Program make_program(const Layer& layer) {
+  return make_program(layer, 0, layer.ho);
+}
 
 std::vector<uint8_t> pack_features(const Layer& layer, const Data& data);
 std::vector<uint8_t> pack_weights(const Layer& layer, const Data& data);

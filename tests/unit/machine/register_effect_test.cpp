@@ -117,8 +117,7 @@ std::string outcome(const Base& base, const Data& data, const std::vector<std::v
   bench.load(base.layer, data);
   for (size_t i = 0; i < words.size(); ++i)
     bench.add_words(kCommands + static_cast<uint32_t>(i) * kStep, words[i]);
-  const auto result =
-      bench.run(static_cast<uint32_t>(words[0].size()), static_cast<int32_t>(words.size()));
+  const auto result = bench.run(static_cast<uint32_t>(words[0].size()), static_cast<int32_t>(words.size()));
   if (!result) return "refused";
   const std::vector<uint8_t>& bytes = bench.bytes(kOutput);
   return std::string(bytes.begin(), bytes.end());
@@ -128,8 +127,9 @@ std::vector<std::vector<uint64_t>> chain_words(const Base& base) {
   std::vector<std::vector<uint64_t>> out;
   for (size_t i = 0; i < base.programs.size(); ++i) {
     const bool last = i + 1 == base.programs.size();
-    out.push_back(base.programs[i].words(kCommands + static_cast<uint32_t>(i + 1) * kStep,
-                                         last ? 0 : static_cast<uint32_t>(base.programs[i + 1].words().size() + kSlack)));
+    out.push_back(base.programs[i].words(
+        kCommands + static_cast<uint32_t>(i + 1) * kStep,
+        last ? 0 : static_cast<uint32_t>(base.programs[i + 1].words().size() + kSlack)));
   }
   return out;
 }
@@ -161,7 +161,8 @@ uint32_t written(Program program, const FieldInfo& field) {
 bool noticed(const Base& base, const Data& data, const std::string& plain, const FieldInfo& field,
              std::string& where) {
   std::vector<uint32_t> changes;
-  for (unsigned bit = field.low; bit < unsigned{field.low} + field.width; ++bit) changes.push_back(uint32_t{1} << bit);
+  for (unsigned bit = field.low; bit < unsigned{field.low} + field.width; ++bit)
+    changes.push_back(uint32_t{1} << bit);
   if (field.width > 1)
     changes.push_back(static_cast<uint32_t>(((uint64_t{1} << field.width) - 1) << field.low));
   const uint32_t set = written(base.programs[base.changed], field);

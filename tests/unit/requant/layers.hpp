@@ -10,8 +10,8 @@ namespace peraxis::requant::testing {
 
 struct LayerShape {
   int channels = 8;
-  int64_t taps = 64;       // weights a channel
-  double log2_high = -6;   // multipliers between 2^low and 2^high
+  int64_t taps = 64;      // weights a channel
+  double log2_high = -6;  // multipliers between 2^low and 2^high
   double log2_low = -11;
   int32_t z_out = -128;
   int32_t low = -128, high = 127;

@@ -21,10 +21,18 @@ TEST(HardwareOutput, MatchesTheWorkedExamples) {
     bool away;
     int32_t offset, expected;
   };
-  const Row rows[] = {{5, 1, 1, false, 0, 2},      {5, 1, 1, true, 0, 3},           {-5, 1, 1, false, 0, -2},
-                      {-5, 1, 1, true, 0, -3},     {7, 1, 1, false, 0, 4},          {7, 1, 1, true, 0, 4},
-                      {5, 1, 1, false, -3, -1},    {-5, 1, 1, false, -3, -5},       {7, 1, 1, false, -3, 1},
-                      {3000, 20000, 19, false, 0, 114}, {3000, 20000, 19, false, -3, 111}, {-40000, 32767, 19, false, -3, -128}};
+  const Row rows[] = {{5, 1, 1, false, 0, 2},
+                      {5, 1, 1, true, 0, 3},
+                      {-5, 1, 1, false, 0, -2},
+                      {-5, 1, 1, true, 0, -3},
+                      {7, 1, 1, false, 0, 4},
+                      {7, 1, 1, true, 0, 4},
+                      {5, 1, 1, false, -3, -1},
+                      {-5, 1, 1, false, -3, -5},
+                      {7, 1, 1, false, -3, 1},
+                      {3000, 20000, 19, false, 0, 114},
+                      {3000, 20000, 19, false, -3, 111},
+                      {-40000, 32767, 19, false, -3, -128}};
   for (const Row& row : rows) {
     rk3588::DpuParams dpu;
     dpu.out_scale = row.scale;
@@ -64,7 +72,8 @@ TEST_P(ThresholdTest, ReferenceThresholdsAreWhereTheOutputSteps) {
     size_t passed = 0;
     for (int64_t acc = channel.acc_min(); acc <= channel.acc_max(); ++acc) {
       while (passed < thresholds.size() && thresholds[passed] <= acc) ++passed;
-      ASSERT_EQ(layer.low + static_cast<int32_t>(passed), reference_output(layer, channel, acc)) << "seed " << seed << " acc " << acc;
+      ASSERT_EQ(layer.low + static_cast<int32_t>(passed), reference_output(layer, channel, acc))
+          << "seed " << seed << " acc " << acc;
     }
   }
 }
@@ -80,7 +89,8 @@ TEST_P(ThresholdTest, CertificateEqualsBruteForce) {
   if (GetParam() % 4 == 0) shape.high = std::min(127, shape.z_out + 90);
   shape.rounding = static_cast<Rounding>(seed % 3);
   const Layer layer = random_layer(shape, seed);
-  for (const Strategy strategy : {Strategy::HwMultiply, Strategy::ExponentClasses, Strategy::ExponentClassesTieProof, Strategy::MaxScale}) {
+  for (const Strategy strategy : {Strategy::HwMultiply, Strategy::ExponentClasses,
+                                  Strategy::ExponentClassesTieProof, Strategy::MaxScale}) {
     const Result<LayerParams> params = choose_parameters(layer, strategy);
     ASSERT_TRUE(params) << "seed " << seed << ": " << params.error().text();
     for (const ChannelSet& set : params->sets)
@@ -99,7 +109,8 @@ TEST_P(ThresholdTest, CertificateEqualsBruteForce) {
         }
         const Certificate certificate = certify(layer, channel, set.dpu, set.params[i]);
         ASSERT_EQ(certificate.values, brute.values);
-        ASSERT_EQ(certificate.differing, brute.differing) << "seed " << seed << " " << strategy_name(strategy) << " channel " << set.channels[i];
+        ASSERT_EQ(certificate.differing, brute.differing)
+            << "seed " << seed << " " << strategy_name(strategy) << " channel " << set.channels[i];
         ASSERT_EQ(certificate.max, brute.max) << "seed " << seed << " " << strategy_name(strategy);
       }
   }

@@ -34,14 +34,43 @@ const std::vector<Case>& cases() {
     add("ratio_1", [](LayerShape& s) { s.log2_low = s.log2_high = -8.3; });
     add("ratio_1e3", [](LayerShape& s) { s.log2_low = -16; });
     add("ratio_1e6", [](LayerShape& s) { s.log2_low = -26; });
-    add("multipliers_above_one", [](LayerShape& s) { s.log2_high = 6; s.log2_low = -2; s.taps = 9; });
-    add("relu6_any_zero_point", [](LayerShape& s) { s.z_out = -11; s.low = -11; s.high = 103; });
-    add("relu_n1_to_1", [](LayerShape& s) { s.z_out = 3; s.low = -61; s.high = 67; });
-    add("upper_bound_only", [](LayerShape& s) { s.z_out = -128; s.low = -128; s.high = 60; });
-    add("once", [](LayerShape& s) { s.rounding = Rounding::Once; s.z_out = 5; });
-    add("double", [](LayerShape& s) { s.rounding = Rounding::Double; s.z_out = -5; });
-    add("long_sums", [](LayerShape& s) { s.taps = 9216; s.log2_low = -16; s.log2_high = -12; });
-    add("tiny_scales", [](LayerShape& s) { s.log2_low = -60; s.log2_high = -30; });
+    add("multipliers_above_one", [](LayerShape& s) {
+      s.log2_high = 6;
+      s.log2_low = -2;
+      s.taps = 9;
+    });
+    add("relu6_any_zero_point", [](LayerShape& s) {
+      s.z_out = -11;
+      s.low = -11;
+      s.high = 103;
+    });
+    add("relu_n1_to_1", [](LayerShape& s) {
+      s.z_out = 3;
+      s.low = -61;
+      s.high = 67;
+    });
+    add("upper_bound_only", [](LayerShape& s) {
+      s.z_out = -128;
+      s.low = -128;
+      s.high = 60;
+    });
+    add("once", [](LayerShape& s) {
+      s.rounding = Rounding::Once;
+      s.z_out = 5;
+    });
+    add("double", [](LayerShape& s) {
+      s.rounding = Rounding::Double;
+      s.z_out = -5;
+    });
+    add("long_sums", [](LayerShape& s) {
+      s.taps = 9216;
+      s.log2_low = -16;
+      s.log2_high = -12;
+    });
+    add("tiny_scales", [](LayerShape& s) {
+      s.log2_low = -60;
+      s.log2_high = -30;
+    });
     return out;
   }();
   return all;
@@ -70,20 +99,24 @@ TEST_P(EveryStrategy, CoversEachChannelOnceWithinTheFields) {
         ++covered[static_cast<size_t>(set.channels[i])];
         const Channel& channel = layer.channels[static_cast<size_t>(set.channels[i])];
         if (strategy == Strategy::Exact || strategy == Strategy::MaxScale) continue;
-        EXPECT_TRUE(stays_in_int32(channel, set.params[i], set.dpu)) << c.name << " " << strategy_name(strategy);
+        EXPECT_TRUE(stays_in_int32(channel, set.params[i], set.dpu))
+            << c.name << " " << strategy_name(strategy);
         EXPECT_LE(certify(layer, channel, set.dpu, set.params[i]).max, 1)
             << c.name << " " << strategy_name(strategy) << " seed " << seed << " channel " << set.channels[i];
       }
     }
     for (const int count : covered) EXPECT_EQ(count, 1);
-    EXPECT_EQ(params->host == HostWork::None, strategy != Strategy::Exact && params->host != HostWork::Correct && params->sets.size() == 1);
+    EXPECT_EQ(params->host == HostWork::None,
+              strategy != Strategy::Exact && params->host != HostWork::Correct && params->sets.size() == 1);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, EveryStrategy, ::testing::Combine(::testing::Range(0, 12), ::testing::Range(0, 5)),
+INSTANTIATE_TEST_SUITE_P(All, EveryStrategy,
+                         ::testing::Combine(::testing::Range(0, 12), ::testing::Range(0, 5)),
                          [](const auto& row) {
-                           std::string name = std::string(cases()[static_cast<size_t>(std::get<0>(row.param))].name) + "_" +
-                                              strategy_name(static_cast<Strategy>(std::get<1>(row.param)));
+                           std::string name =
+                               std::string(cases()[static_cast<size_t>(std::get<0>(row.param))].name) + "_" +
+                               strategy_name(static_cast<Strategy>(std::get<1>(row.param)));
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
@@ -138,7 +171,8 @@ TEST(DeadChannels, AreWrittenAsTheirConstant) {
     for (const ChannelSet& set : params->sets)
       for (size_t i = 0; i < set.channels.size(); ++i)
         if (set.channels[i] == 2) {
-          EXPECT_EQ(hardware_output(set.dpu, set.params[i], 0), layer.channels[2].constant_value) << strategy_name(strategy);
+          EXPECT_EQ(hardware_output(set.dpu, set.params[i], 0), layer.channels[2].constant_value)
+              << strategy_name(strategy);
         }
   }
 }
