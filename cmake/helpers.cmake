@@ -7,13 +7,8 @@ function(peraxis_add_library)
   else()
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
-    if(NOT sources)  # a folder whose code is still to come
-      add_library(peraxis_${ARG_NAME} INTERFACE)
-      set(scope INTERFACE)
-    else()
-      add_library(peraxis_${ARG_NAME} STATIC ${sources})
-      set(scope PUBLIC)
-    endif()
+    add_library(peraxis_${ARG_NAME} STATIC ${sources})
+    set(scope PUBLIC)
   endif()
   target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options fmt::fmt-header-only
     tl::expected ${ARG_LINK})
@@ -24,10 +19,6 @@ endfunction()
 
 # peraxis_flatbuffers(TARGET SCHEMA): generates <build>/generated/<name>_generated.h for TARGET.
 function(peraxis_flatbuffers target schema)
-  get_target_property(type ${target} TYPE)
-  if(NOT EXISTS ${schema} OR type STREQUAL "INTERFACE_LIBRARY")
-    return()
-  endif()
   get_filename_component(name ${schema} NAME_WE)
   set(out ${CMAKE_BINARY_DIR}/generated/${name}_generated.h)
   add_custom_command(OUTPUT ${out}
@@ -39,21 +30,16 @@ function(peraxis_flatbuffers target schema)
     ${PERAXIS_FLATBUFFERS_INCLUDE})
 endfunction()
 
-# peraxis_add_test(NAME SOURCES... DEPENDS folders...): one GoogleTest program.
+# peraxis_add_test(NAME SOURCES... DEPENDS folders... LABELS labels...): one GoogleTest program.
+# Label `threads`: also run under the thread sanitizer.
 function(peraxis_add_test)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
-  foreach(source ${ARG_SOURCES})
-    if(NOT IS_ABSOLUTE ${source} AND NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
-      message(STATUS "SKIPPED test ${ARG_NAME}: ${source} is missing")
-      return()
-    endif()
-  endforeach()
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main peraxis_options)
   foreach(dependency ${ARG_DEPENDS})
     target_link_libraries(${ARG_NAME} PRIVATE peraxis_${dependency})
   endforeach()
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT 900
+  set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT 900 LABELS "${ARG_LABELS}"
     ENVIRONMENT "PERAXIS_BINARY=$<$<TARGET_EXISTS:peraxis>:$<TARGET_FILE:peraxis>>")
 endfunction()

@@ -1,6 +1,11 @@
 // See execute.hpp.
 #include "cli/execute.hpp"
 
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/progress.hpp"
 #include "cli/facts.hpp"
 #include "cli/output.hpp"
 #include "device/open.hpp"
@@ -32,10 +37,12 @@ Result<Execution> run_on_device(const std::string& device_name, exe::Executable 
   Execution out;
   out.device = device_name;
   out.layers = executable.layers;
+  const size_t operators = executable.layers.size();
   const std::unique_ptr<device::Device> device = PERAXIS_TRY(device::open_device(device_name));
   runtime::SessionOptions options;
-  options.threads = resolved_threads(threads);
-  options.observer = observer;
+  options.threads = threads;
+  base::Progress progress("running", static_cast<int64_t>(operators));
+  options.observer = with_progress(observer, progress);
   const std::unique_ptr<runtime::Session> session =
       PERAXIS_TRY(runtime::Session::create(std::move(executable), *device, options));
   const double start = now_ms();

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <thread>
 
 namespace peraxis::cli {
 namespace {
@@ -49,13 +48,9 @@ CLI::Option* not_empty(CLI::Option* option) {
 }
 
 void add_threads_option(CLI::App& app, int& threads) {
-  app.add_option("--threads", threads, "threads of the CPU kernels (default: all processors)")
-      ->check(CLI::Range(1, kMaxThreads));
-}
-
-int resolved_threads(int threads) {
-  if (threads > 0) return threads;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMaxThreads);
+  app.add_option("--threads", threads, "threads of the CPU kernels and host steps; the results are the same")
+      ->check(CLI::Range(1, kMaxThreads))
+      ->capture_default_str();
 }
 
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash) {
@@ -77,7 +72,7 @@ kernels::Options kernel_options(const std::string& reference, int threads) {
   kernels::Options out;
   out.reference =
       reference == "single-rounding" ? kernels::Reference::SingleRounding : kernels::Reference::LitertRef;
-  out.threads = resolved_threads(threads);
+  out.threads = threads;
   return out;
 }
 

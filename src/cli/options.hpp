@@ -28,9 +28,8 @@ struct BuildOptions {
 void add_build_options(CLI::App& app, BuildOptions& options);
 // Refuses an empty file name: most likely an unset variable of a script.
 CLI::Option* not_empty(CLI::Option* option);
-// --threads: 0 until given, then as given.
+// --threads, default 1.
 void add_threads_option(CLI::App& app, int& threads);
-int resolved_threads(int threads);  // 0: as many as the machine has
 
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash);
 kernels::Options kernel_options(const std::string& reference, int threads);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct Options {
   // For tests: smaller limits force tiles and splits. 0: the chip's.
   int32_t max_tile_rows = 0;
   int32_t max_task_channels = 0;
+  // Called before every operator is compiled, for a progress display; may be empty.
+  std::function<void(int64_t done, int64_t total)> progress;
 };
 
 // "max-scale", "hw-multiply", ... in the order of strategies.def.

@@ -1,5 +1,5 @@
 // See layout.hpp. The inner loops run over the pixels of one channel or one surface; everything that depends
-// on the channel alone is settled outside them.
+// on the channel alone is settled outside them. Threads share out surfaces, never parts of one.
 #include "runtime/layout.hpp"
 
 #include <algorithm>
@@ -15,6 +15,30 @@ namespace peraxis::runtime {
 namespace {
 
 constexpr uint8_t kTopBit = 0x80;
+
+// Pixels taken at a time for all channels of a surface: what they read and write then stays in the first cache.
+constexpr int64_t kBlockPixels = 256;
+
+// fn(s) for every surface of `channels` channels, on the pool's threads if there is one.
+template <class Fn>
+void for_each_surface(int64_t channels, base::ThreadPool* pool, const Fn& fn) {
+  const int64_t surfaces = (channels + kInt8Lanes - 1) / kInt8Lanes;
+  if (pool != nullptr) {
+    pool->parallel_for(0, surfaces, fn);
+  } else {
+    for (int64_t s = 0; s < surfaces; ++s) fn(s);
+  }
+}
+
+// fn(c, first, last): channel c, pixels [first, last).
+template <class Fn>
+void for_each_channel(int64_t channels, int64_t pixels, base::ThreadPool* pool, const Fn& fn) {
+  for_each_surface(channels, pool, [&](int64_t surface) {
+    const int64_t begin = surface * kInt8Lanes, end = std::min(begin + kInt8Lanes, channels);
+    for (int64_t first = 0; first < pixels; first += kBlockPixels)
+      for (int64_t c = begin; c < end; ++c) fn(c, first, std::min(first + kBlockPixels, pixels));
+  });
+}
 
 // Copies `lanes` bytes of every pixel, flipping the bits of `flip`; pads the block to 16 with `fill`.
 template <bool kFull>
@@ -108,20 +132,21 @@ int8_t requantize_one(const exe::HostStep& step, const exe::HostChannel& channel
 
 template <exe::Rounding kRounding>
 void requantize_channels(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-                         std::span<uint8_t> cube) {
+                         std::span<uint8_t> cube, base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
-  for (size_t c = 0; c < step.channels.size(); ++c) {
-    const exe::HostChannel& channel = step.channels[c];
+  const auto channels = static_cast<int64_t>(step.channels.size());
+  for_each_channel(channels, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
+    const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
     const uint8_t* base = regions[static_cast<size_t>(channel.region)].data();
     const uint8_t* from = base + int32_offset(channel.slot, pixels);
     const uint8_t* sums = channel.sum_slot < 0 ? nullptr : base + int32_offset(channel.sum_slot, pixels);
-    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
-    for (int64_t p = 0; p < pixels; ++p) {
+    uint8_t* to = cube.data() + int8_offset(c, pixels);
+    for (int64_t p = first; p < last; ++p) {
       int64_t accumulator = int64_t{load_int32(from + p * 16)} + channel.addend;
       if (sums != nullptr) accumulator += int64_t{channel.sum_factor} * load_int32(sums + p * 16);
       to[p * kInt8Lanes] = static_cast<uint8_t>(requantize_one<kRounding>(step, channel, accumulator));
     }
-  }
+  });
 }
 
 }  // namespace
@@ -130,11 +155,13 @@ int64_t cube_bytes(const exe::Cube& cube) {
   return cube.h * cube.w * cube.channels * cube.element_bytes;
 }
 
-void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube) {
+void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube,
+            base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
   const auto fill = static_cast<uint8_t>(placement.zero_point);
-  for (int64_t first = 0; first < placement.cube.channels; first += kInt8Lanes) {
+  for_each_surface(placement.cube.channels, pool, [&](int64_t s) {
+    const int64_t first = s * kInt8Lanes;
     const int64_t lanes = std::clamp<int64_t>(placement.c - first, 0, kInt8Lanes);
     uint8_t* surface = cube.data() + first * pixels;
     if (lanes == kInt8Lanes)
@@ -142,67 +169,74 @@ void upload(std::span<const uint8_t> host, const exe::Placement& placement, std:
     else
       pack_surface<false>(host.data() + std::min(first, placement.c), placement.c, surface, pixels, lanes,
                           flip, fill);
-  }
+  });
 }
 
-void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host) {
+void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host,
+              base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
-  for (int64_t first = 0; first < placement.c; first += kInt8Lanes) {
+  for_each_surface(placement.c, pool, [&](int64_t s) {
+    const int64_t first = s * kInt8Lanes;
     const int64_t lanes = std::min(placement.c - first, kInt8Lanes);
     const uint8_t* surface = cube.data() + first * pixels;
     if (lanes == kInt8Lanes)
       unpack_surface<true>(surface, host.data() + first, placement.c, pixels, lanes, flip);
     else
       unpack_surface<false>(surface, host.data() + first, placement.c, pixels, lanes, flip);
-  }
+  });
 }
 
 void gather(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-            std::span<uint8_t> cube) {
+            std::span<uint8_t> cube, base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
-  for (size_t c = 0; c < step.channels.size(); ++c) {
-    const exe::HostChannel& channel = step.channels[c];
+  const auto channels = static_cast<int64_t>(step.channels.size());
+  for_each_channel(channels, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
+    const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
     const uint8_t* from =
         regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
-    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
-    for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = from[p * kInt8Lanes];
-  }
+    uint8_t* to = cube.data() + int8_offset(c, pixels);
+    for (int64_t p = first; p < last; ++p) to[p * kInt8Lanes] = from[p * kInt8Lanes];
+  });
   fill_unused_slots(placement, cube);
 }
 
 void requantize(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-                std::span<uint8_t> cube) {
+                std::span<uint8_t> cube, base::ThreadPool* pool) {
   switch (step.rounding) {
     case exe::Rounding::Two:
-      requantize_channels<exe::Rounding::Two>(step, regions, placement, cube);
+      requantize_channels<exe::Rounding::Two>(step, regions, placement, cube, pool);
       break;
     case exe::Rounding::Once:
-      requantize_channels<exe::Rounding::Once>(step, regions, placement, cube);
+      requantize_channels<exe::Rounding::Once>(step, regions, placement, cube, pool);
       break;
     case exe::Rounding::Double:
-      requantize_channels<exe::Rounding::Double>(step, regions, placement, cube);
+      requantize_channels<exe::Rounding::Double>(step, regions, placement, cube, pool);
       break;
   }
   fill_unused_slots(placement, cube);
 }
 
 void correct(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-             std::span<uint8_t> cube) {
+             std::span<uint8_t> cube, base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
-  std::array<uint8_t, 256> table{};
-  for (size_t c = 0; c < step.channels.size(); ++c) {
-    const exe::HostChannel& channel = step.channels[c];
+  const auto channels = static_cast<int64_t>(step.channels.size());
+  std::vector<std::array<uint8_t, 256>> tables(step.channels.size());
+  for (size_t c = 0; c < tables.size(); ++c)
     for (int32_t q = -128; q <= 127; ++q) {
-      const double scaled = std::round((q - step.zero_point) * channel.multiplier) + step.zero_point;
+      const double scaled =
+          std::round((q - step.zero_point) * step.channels[c].multiplier) + step.zero_point;
       const double clamped = std::clamp(scaled, double(step.low), double(step.high));
-      table[static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
+      tables[c][static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
     }
+  for_each_channel(channels, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
+    const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
+    const std::array<uint8_t, 256>& table = tables[static_cast<size_t>(c)];
     const uint8_t* from =
         regions[static_cast<size_t>(channel.region)].data() + int8_offset(channel.slot, pixels);
-    uint8_t* to = cube.data() + int8_offset(static_cast<int64_t>(c), pixels);
-    for (int64_t p = 0; p < pixels; ++p) to[p * kInt8Lanes] = table[from[p * kInt8Lanes]];
-  }
+    uint8_t* to = cube.data() + int8_offset(c, pixels);
+    for (int64_t p = first; p < last; ++p) to[p * kInt8Lanes] = table[from[p * kInt8Lanes]];
+  });
   fill_unused_slots(placement, cube);
 }
 

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "exe/executable.hpp"
 
 namespace peraxis::runtime {
@@ -22,17 +23,20 @@ int64_t cube_bytes(const exe::Cube& cube);
 
 // `cube` starts at the cube's first byte and is cube_bytes long; `host` holds h*w*c bytes. The caller has
 // checked both sizes.
-void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube);
-void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host);
+void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube,
+            base::ThreadPool* pool = nullptr);
+void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host,
+              base::ThreadPool* pool = nullptr);
 
-// regions[i]: the bytes of step.regions[i]. All regions have the placement's h and w.
+// regions[i]: the bytes of step.regions[i]. All regions have the placement's h and w. With a pool the surfaces
+// are shared out among its threads; the result is the same.
 using Regions = std::span<const std::span<const uint8_t>>;
 void gather(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-            std::span<uint8_t> cube);
+            std::span<uint8_t> cube, base::ThreadPool* pool = nullptr);
 void requantize(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-                std::span<uint8_t> cube);
+                std::span<uint8_t> cube, base::ThreadPool* pool = nullptr);
 void correct(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
-             std::span<uint8_t> cube);
+             std::span<uint8_t> cube, base::ThreadPool* pool = nullptr);
 
 // The int8 value of one accumulator: what requantize() does to every element.
 int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator);

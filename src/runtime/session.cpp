@@ -40,7 +40,9 @@ class SessionImpl final : public Session {
         options_(std::move(options)),
         reference_(reference_of(executable_)),
         arrays_(graph_.tensors.size()),
-        reported_(graph_.tensors.size(), false) {}
+        reported_(graph_.tensors.size(), false) {
+    if (options_.threads > 1) pool_ = std::make_unique<base::ThreadPool>(options_.threads);
+  }
 
   const ir::Graph& graph() const override { return graph_; }
   const RunCounters& counters() const override { return counters_; }
@@ -87,6 +89,7 @@ class SessionImpl final : public Session {
   std::vector<std::vector<uint8_t>> arrays_;  // by tensor, empty while there is none
   std::vector<bool> reported_;                // by tensor: the observer has seen it in this run
   RunCounters counters_;
+  std::unique_ptr<base::ThreadPool> pool_;  // none for one thread
 };
 
 Status SessionImpl::bind_inputs(std::span<const std::span<const uint8_t>> inputs) {
@@ -173,7 +176,7 @@ Status SessionImpl::run_upload(const exe::Step& step) {
   const ir::Tensor& tensor = graph_.tensor(to.tensor);
   upload(
       tensor.is_constant ? std::span<const uint8_t>(tensor.data) : std::span<const uint8_t>(array(to.tensor)),
-      to, cube_span(to.cube));
+      to, cube_span(to.cube), pool_.get());
   return sync_to(to.cube);
 }
 
@@ -182,7 +185,7 @@ Status SessionImpl::run_download(const exe::Step& step) {
   const exe::Placement& from = placement(step.placement);
   PERAXIS_TRY(sync_from(from.cube));
   array(from.tensor).resize(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
-  download(cube_span(from.cube), from, array(from.tensor));
+  download(cube_span(from.cube), from, array(from.tensor), pool_.get());
   observe_array(from.tensor);
   return {};
 }
@@ -197,11 +200,11 @@ Status SessionImpl::run_host_step(const exe::Step& step) {
     regions.emplace_back(cube_span(cube));
   }
   if (step.kind == exe::StepKind::Gather)
-    gather(host, regions, to, cube_span(to.cube));
+    gather(host, regions, to, cube_span(to.cube), pool_.get());
   else if (step.kind == exe::StepKind::Requantize)
-    requantize(host, regions, to, cube_span(to.cube));
+    requantize(host, regions, to, cube_span(to.cube), pool_.get());
   else
-    correct(host, regions, to, cube_span(to.cube));
+    correct(host, regions, to, cube_span(to.cube), pool_.get());
   return sync_to(to.cube);
 }
 
@@ -245,7 +248,7 @@ Status SessionImpl::observe_cube(int32_t index) {
   if (!options_.observer || reported_[static_cast<size_t>(from.tensor)]) return {};
   PERAXIS_TRY(sync_from(from.cube));
   std::vector<uint8_t> host(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
-  download(cube_span(from.cube), from, host);
+  download(cube_span(from.cube), from, host, pool_.get());
   reported_[static_cast<size_t>(from.tensor)] = true;
   options_.observer(from.tensor, host);
   return {};

@@ -23,7 +23,7 @@ struct RunCounters {
 };
 
 struct SessionOptions {
-  int threads = 1;
+  int threads = 1;  // of the CPU operators and host steps; results do not depend on it
   // Called with every activation once it is complete, as a dense host array (NHWC, stored type).
   std::function<void(int32_t tensor, std::span<const uint8_t>)> observer;
 };

@@ -26,7 +26,7 @@ struct CompareOptions {
   std::vector<std::string> goldens;
   std::string dump;
   bool json = false;
-  int threads = 0;
+  int threads = 1;
 };
 
 struct OutputDifference {
@@ -86,7 +86,7 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
       layer.plan.macs = op_macs(out.graph, op);
     } else {
       layer = PERAXIS_TRY_NOTE(
-          compare_isolated(out.graph, op, reference, build, resolved_threads(options.threads)),
+          compare_isolated(out.graph, op, reference, build, options.threads),
           "while running {} alone", out.graph.op_label(op));
     }
     layer.accumulated = compare_outputs(out.graph, op, got, reference);
@@ -135,7 +135,7 @@ CliResult<Comparison> compare(const CompareOptions& options) {
 
   if (!out.from_dump) {
     CompiledModel compiled =
-        PERAXIS_TRY(CompiledModel::create(out.graph, build, resolved_threads(options.threads)));
+        PERAXIS_TRY(CompiledModel::create(out.graph, build, options.threads));
     const auto outputs = PERAXIS_TRY(compiled.run(spans(inputs), &got));
     for (size_t n = 0; n < outputs.size(); ++n) got[out.graph.outputs[n]] = outputs[n];
     out.tasks = compiled.counters().tasks;

@@ -28,7 +28,7 @@ struct RunOptions {
   std::string device = "auto";
   std::string output_dir, dump;
   bool json = false;
-  int threads = 0;
+  int threads = 1;
 };
 
 // Everything a report is made of.
