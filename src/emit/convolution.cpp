@@ -128,15 +128,16 @@ void write_bs(Writer& w, const ConvTask& t) {
   }
   w.write(DPU::BS_ALU_CFG::BS_ALU_OPERAND[0]);
   w.write(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(d.multiply ? d.bs_shift : 0) |
-          DPU::BS_MUL_CFG::BS_MUL_SRC(d.multiply ? 1 : 0));
+          DPU::BS_MUL_CFG::BS_MUL_SRC(d.records() ? 1 : 0) |
+          DPU::BS_MUL_CFG::BS_MUL_OPERAND(d.scalar_factor));
   w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT[0]);
   // Atoms a pixel of one kernel group, minus one (npu/hardware.md 9.10).
   const int64_t size_e = d.int32_output ? 7 : (t.depthwise ? 3 : 1);
   w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) |
           DPU::BS_OW_CFG::SIZE_E_0(size_e) | DPU::BS_OW_CFG::OD_BYPASS(d.int32_output ? 1 : 0) |
-          DPU::BS_OW_CFG::OW_SRC(d.multiply ? 1 : 0));
+          DPU::BS_OW_CFG::OW_SRC(d.records() ? 1 : 0));
   // With records the weight zero point is their B (corrections.md 7.3 item 22), else this scalar.
-  w.write(DPU::BS_OW_OP::OW_OP(d.multiply || d.int32_output ? 0 : -t.weight_zero_point));
+  w.write(DPU::BS_OW_OP::OW_OP(d.records() || d.int32_output ? 0 : -t.weight_zero_point));
 }
 
 void write_dpu(Writer& w, const ConvTask& t) {
@@ -205,7 +206,7 @@ void write_rdma(Writer& w, const ConvTask& t) {
   w.write(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
   w.write(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL(t.out_channels));
   w.write(DPU_RDMA::SRC_BASE_ADDR::SRC_BASE_ADDR[0]);
-  w.write(DPU_RDMA::BRDMA_CFG::BRDMA_DATA_USE(d.int32_output ? 0 : (d.multiply ? 7 : 1)));
+  w.write(DPU_RDMA::BRDMA_CFG::BRDMA_DATA_USE(d.int32_output ? 0 : (d.records() ? 7 : 1)));
   w.address(DPU_RDMA::BS_BASE_ADDR::BS_BASE_ADDR[0], d.int32_output ? SymbolicAddress{} : t.operands);
   w.write(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE[0]);
   w.write(DPU_RDMA::BN_BASE_ADDR::BN_BASE_ADDR[0]);

@@ -83,9 +83,9 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
   const int64_t taps = x.g.kernel_h * x.g.kernel_w;
   const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
   int32_t operands = -1;
-  const int64_t operand_bytes = dpu.multiply ? kOperandRecordBytes / kOperandRecordChannels : 4;
+  const int64_t operand_bytes = dpu.records() ? kOperandRecordBytes / kOperandRecordChannels : 4;
   if (!dpu.int32_output)
-    operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.multiply, x.layer.z_w));
+    operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.records(), x.layer.z_w));
   const Region& region = x.out.regions[static_cast<size_t>(p.region)];
   const int64_t plane_bytes = x.g.out_h * x.g.out_w * kAtomBytes;
   const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;

@@ -194,10 +194,11 @@ Result<LayerParams> hw_multiply(const Layer& layer) {
       expressed = split_shift(job, waiting, gain, set.dpu) && set_activation(layer, set.dpu);
     }
     if (!expressed)
-      return fail(ErrorCode::Unsupported,
-                  "multiplier {:.6g} with activation range {}..{} is outside what a 15-bit factor and two shifts "
-                  "can express",
-                  largest, layer.low, layer.high);
+      return fail(
+          ErrorCode::Unsupported,
+          "multiplier {:.6g} with activation range {}..{} is outside what a 15-bit factor and two shifts "
+          "can express",
+          largest, layer.low, layer.high);
     std::vector<std::pair<int32_t, ChannelParams>> members;
     std::vector<int32_t> next;
     for (const int32_t c : waiting) {

@@ -40,6 +40,12 @@ std::vector<std::vector<int32_t>> positional_groups(const Layer& layer, const St
 
 Result<LayerParams> out_cvt_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
                                    std::vector<std::vector<int32_t>> groups) {
+  return out_cvt_set(layer, strategy, options, std::move(groups), nearest_out_cvt, true);
+}
+
+Result<LayerParams> out_cvt_set(const Layer& layer, Strategy strategy, const StrategyOptions& options,
+                                std::vector<std::vector<int32_t>> groups,
+                                const std::function<OutCvt(double)>& cvt_of, bool ties_away) {
   if (Status ok = require_no_wrap(layer); !ok) return tl::make_unexpected(ok.error());
   LayerParams out;
   out.strategy = strategy;
@@ -51,7 +57,8 @@ Result<LayerParams> out_cvt_groups(const Layer& layer, Strategy strategy, const 
     if (largest > 32767)
       return fail(ErrorCode::Unsupported, "multiplier {:.6g} exceeds OUT_CVT's 32767", largest);
     ChannelSet set;
-    const OutCvt cvt = nearest_out_cvt(largest > 0 ? largest : 1.0);
+    const OutCvt cvt = cvt_of(largest > 0 ? largest : 1.0);
+    set.dpu.ties_away = ties_away;
     set.dpu.out_scale = cvt.scale;
     set.dpu.out_shift = cvt.shift;
     if (!set_activation(layer, set.dpu)) {

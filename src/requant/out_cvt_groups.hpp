@@ -2,6 +2,9 @@
 // largest of the group, and what is left to correct on the host.
 #pragma once
 
+#include <functional>
+#include <vector>
+
 #include "requant/strategy.hpp"
 
 namespace peraxis::requant {
@@ -9,6 +12,14 @@ namespace peraxis::requant {
 // One set a group, in the order given. Each group's channels need not be ascending.
 Result<LayerParams> out_cvt_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
                                    std::vector<std::vector<int32_t>> groups);
+
+// The same with another rule for OUT_CVT: cvt_of(largest multiplier of the group).
+Result<LayerParams> out_cvt_set(const Layer& layer, Strategy strategy, const StrategyOptions& options,
+                                std::vector<std::vector<int32_t>> groups,
+                                const std::function<OutCvt(double)>& cvt_of, bool ties_away);
+
+// Mesa's OUT_CVT for a float32 scale.
+OutCvt mesa_out_cvt(float scale);
 
 // Largest ratio of two live multipliers of `channels`; 1 for fewer than two.
 double scale_ratio(const Layer& layer, const std::vector<int32_t>& channels);

@@ -42,6 +42,10 @@ int128 multiply_threshold(int128 v, int32_t c, int32_t s) {
   return ceil_div(boundary, c);
 }
 
+int32_t factor_of(const rk3588::DpuParams& dpu, const ChannelParams& params) {
+  return dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c;
+}
+
 int64_t clip(int128 x, int64_t low, int64_t high) {
   return x < low ? low : (x > high ? high : static_cast<int64_t>(x));
 }
@@ -64,7 +68,7 @@ const std::array<double, 512>& distance_weights() {
 int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw) {
   const int64_t sum = num::saturate_int32(int64_t{num::saturate_int32(raw)} + params.a);
   int64_t v = sum;
-  if (dpu.multiply) v = num::saturate_int32(num::shift_ties_even(sum * params.c, dpu.bs_shift));
+  if (dpu.multiply) v = num::saturate_int32(num::shift_ties_even(sum * factor_of(dpu, params), dpu.bs_shift));
   if (dpu.relu) {
     v = num::saturate_int32(v + dpu.bn_addend);
     v = std::max<int64_t>(v, 0);
@@ -211,14 +215,13 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
 
 bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams& params) {
   params.drop_weights = true;
-  // Search the factor from small to large: a must be whole and fit int32.
-  const int max_bits = dpu.multiply ? 14 : 0;
-  for (int bits = 0; bits <= max_bits; ++bits) {
+  // Factors from small to large: `a` must be whole and fit int32.
+  for (int32_t factor = 1; factor <= (dpu.records() ? 1 << 14 : 1); factor *= 2) {
+    params.c = static_cast<int16_t>(dpu.scalar_factor != 0 ? dpu.scalar_factor : factor);
     const double v = std::ldexp(static_cast<double>(value - dpu.out_offset) / dpu.out_scale, dpu.out_shift) -
                      (dpu.relu ? dpu.bn_addend : 0);
-    const double a = std::round(dpu.multiply ? std::ldexp(v, dpu.bs_shift - bits) : v);
+    const double a = std::round(dpu.multiply ? std::ldexp(v, dpu.bs_shift) / params.c : v);
     if (std::abs(a) > 2147483000.0) continue;
-    params.c = static_cast<int16_t>(1 << bits);
     params.a = static_cast<int32_t>(a);
     if (hardware_output(dpu, params, 0) == value) return true;
   }

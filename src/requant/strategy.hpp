@@ -57,6 +57,8 @@ Result<LayerParams> groups(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> sorted_groups(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> per_channel(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> hybrid(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> two_scalar(const Layer& layer, const StrategyOptions& options);
+Result<LayerParams> mesa_scale(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> hw_multiply(const Layer& layer);
 Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
 Result<LayerParams> exact(const Layer& layer);

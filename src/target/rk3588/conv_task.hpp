@@ -18,7 +18,8 @@ struct SymbolicAddress {
 //   y = sat8(round(v * out_scale / 2^out_shift) + out_offset)      round: ties even or away
 struct DpuParams {
   bool int32_output = false;  // the raw sum leaves as int32; nothing below applies
-  bool multiply = false;      // per-channel factor C through BRDMA records; else A alone
+  bool multiply = false;      // by C[c] from BRDMA records, or by scalar_factor; else A alone
+  int32_t scalar_factor = 0;  // not 0: one factor for all channels, from the register
   int32_t bs_shift = 0;
   bool relu = false;
   int32_t bn_addend = 0;  // moves a lower bound to 0 before the ReLU (RELU_N1_TO_1)
@@ -28,6 +29,9 @@ struct DpuParams {
   int32_t out_shift = 0;   // 0..63
   bool ties_away = true;   // CVT_ROUND
   int32_t out_offset = 0;  // the output zero point
+
+  // The operands are 64-byte records {A, B, C}; else dense A.
+  bool records() const { return multiply && scalar_factor == 0; }
 };
 
 struct ConvTask {
