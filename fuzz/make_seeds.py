@@ -9,6 +9,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "fuzz" / "corpus"
@@ -113,9 +114,53 @@ def make_npy_seeds(folder):
         shutil.copy(source, folder / source.name)
 
 
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png(width, height, depth, colour, row_bytes):
+    rows = b"".join(b"\0" + bytes((7 * y + x) & 255 for x in range(row_bytes)) for y in range(height))
+    palette = chunk(b"PLTE", bytes(range(48))) if colour == 3 else b""
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)) +
+            palette + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def segment(marker, body):
+    return b"\xff" + bytes([marker]) + struct.pack(">H", len(body) + 2) + body
+
+
+def jpeg():
+    """One grey block of 8x8: a DC and an AC table of one code each, difference 0, end of block."""
+    one_code = bytes([1] + [0] * 15)  # a single code of one bit
+    return (b"\xff\xd8" + segment(0xDB, b"\0" + b"\x10" * 64) +
+            segment(0xC0, struct.pack(">BHHB", 8, 8, 8, 1) + bytes([1, 0x11, 0])) +
+            segment(0xC4, b"\x00" + one_code + b"\0") + segment(0xC4, b"\x10" + one_code + b"\0") +
+            segment(0xDA, bytes([1, 1, 0, 0, 63, 0])) + b"\x3f" + b"\xff\xd9")
+
+
+def make_image_seeds(folder):
+    seeds = {"rgb.png": png(5, 3, 8, 2, 15), "grey16.png": png(3, 2, 16, 0, 6), "palette4.png": png(4, 2, 4, 3, 2),
+             "alpha.png": png(2, 3, 8, 6, 8), "grey.jpg": jpeg()}
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
+
+
+def make_model_info_seeds(folder):
+    seeds = {
+        "empty": {},
+        "classify": {"task": "classify", "head": "classification", "labels": ["cat", "dog"]},
+        "detect": {"task": "detect", "head": "yolov5", "labels": ["box"], "strides": [8, 16],
+                   "anchors": [[[10, 13], [16, 30]], [[30, 61], [62.5, 45]]], "score": 0.25, "iou": 0.45,
+                   "max_detections": 7},
+    }
+    for name, content in seeds.items():
+        (folder / f"{name}.json").write_text(json.dumps(content))
+
+
 def main():
     assert xxh64(b"") == 0xEF46DB3751D8E999
-    for target, make in (("executable_read", make_executable_seeds), ("npy_parse", make_npy_seeds)):
+    for target, make in (("executable_read", make_executable_seeds), ("npy_parse", make_npy_seeds),
+                         ("image_decode", make_image_seeds), ("model_info", make_model_info_seeds)):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
         make(folder)

@@ -12,13 +12,36 @@
 #include "runtime/session.hpp"
 
 namespace peraxis::cli {
+namespace {
+
+// `observer`, and a count of the activations that came by. An observed run copies every activation once, so
+// without a terminal to draw on nothing is added.
+Observer with_progress(const Observer& observer, int64_t operators, base::Progress& progress) {
+  if (operators == 0 || ::isatty(STDERR_FILENO) != 1) return observer;
+  return [observer, &progress, done = int64_t{0}](int32_t tensor, std::span<const uint8_t> values) mutable {
+    progress.update(done++);
+    if (observer) observer(tensor, values);
+  };
+}
+
+}  // namespace
+
+Result<exe::Executable> compile_with_progress(const ir::Graph& graph, compiler::Options options) {
+  base::Progress progress("compiling operators", static_cast<int64_t>(graph.ops.size()));
+  options.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
+  return compiler::compile(graph, options);
+}
 
 Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
-                             const Observer& observer) {
+                             const Observer& observer, int64_t operators) {
   Execution out;
   out.device = "cpu";
   const double start = now_ms();
-  out.outputs = PERAXIS_TRY(kernels::run_graph(graph, inputs, options, observer));
+  {
+    base::Progress progress("running operators", operators);
+    out.outputs =
+        PERAXIS_TRY(kernels::run_graph(graph, inputs, options, with_progress(observer, operators, progress)));
+  }
   out.run_ms = out.cpu_ms = milliseconds_since(start);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
@@ -33,16 +56,15 @@ Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const ke
 }
 
 Result<Execution> run_on_device(const std::string& device_name, exe::Executable executable, InputSpans inputs,
-                                int threads, const Observer& observer) {
+                                int threads, const Observer& observer, int64_t operators) {
   Execution out;
   out.device = device_name;
   out.layers = executable.layers;
-  const size_t operators = executable.layers.size();
   const std::unique_ptr<device::Device> device = PERAXIS_TRY(device::open_device(device_name));
   runtime::SessionOptions options;
   options.threads = threads;
-  base::Progress progress("running", static_cast<int64_t>(operators));
-  options.observer = with_progress(observer, progress);
+  base::Progress progress("running operators", operators);
+  options.observer = with_progress(observer, operators, progress);
   const std::unique_ptr<runtime::Session> session =
       PERAXIS_TRY(runtime::Session::create(std::move(executable), *device, options));
   const double start = now_ms();

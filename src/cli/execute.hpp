@@ -9,6 +9,7 @@
 
 #include "cli/load.hpp"
 #include "cli/options.hpp"
+#include "compiler/compile.hpp"
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 
@@ -25,12 +26,16 @@ struct Execution {
   double npu_ms = 0, cpu_ms = 0, run_ms = 0;
 };
 
-// On the CPU kernels alone.
+// Shows how far it is when stderr is a terminal.
+Result<exe::Executable> compile_with_progress(const ir::Graph& graph, compiler::Options options);
+
+// On the CPU kernels alone. `operators` is the number of the graph's operators when progress is to be shown
+// (as above), 0 when not.
 Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
-                             const Observer& observer = {});
+                             const Observer& observer = {}, int64_t operators = 0);
 
 // On a device of its own, "sim".
 Result<Execution> run_on_device(const std::string& device, exe::Executable executable, InputSpans inputs,
-                                int threads, const Observer& observer = {});
+                                int threads, const Observer& observer = {}, int64_t operators = 0);
 
 }  // namespace peraxis::cli

@@ -10,16 +10,14 @@
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
+#include "num/reference.hpp"
 
 namespace peraxis::kernels {
 
 enum class Path { Reference, Fast };
 
 // How accumulators of conv_2d, depthwise_conv_2d and fully_connected become stored values.
-enum class Reference : uint8_t {
-  LitertRef,       // as LiteRT's reference kernels do
-  SingleRounding,  // one rounding of acc * multiplier, ties up (num::multiply_one_rounding)
-};
+using Reference = num::Reference;
 
 struct Options {
   Path path = Path::Fast;

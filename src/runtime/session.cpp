@@ -162,8 +162,7 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
     outputs.emplace_back(array(tensor));
   }
   kernels::Options options;
-  options.reference = reference_ == num::Reference::SingleRounding ? kernels::Reference::SingleRounding
-                                                                   : kernels::Reference::LitertRef;
+  options.reference = reference_;
   options.threads = options_.threads;
   PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
   for (const int32_t tensor : op.outputs) observe_array(tensor);

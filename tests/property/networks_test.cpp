@@ -1,6 +1,6 @@
 // Whole small networks: `exact` gives every activation of the reference kernels; under `hw-multiply` every
 // operator, given the inputs it really had, is within 1 of the reference on the NPU and equal on the CPU. And
-// an executable is the same after a trip through its file format, and at other device addresses.
+// an executable is the same after a trip through its file format, at other device addresses and with threads.
 #include <gtest/gtest.h>
 
 #include "random_graphs.hpp"
@@ -99,6 +99,9 @@ TEST(Networks, FileAndAddressesChangeNothing) {
       ASSERT_TRUE(outputs) << outputs.error().text();
       EXPECT_EQ(*outputs, *first) << "with " << occupied << " bytes allocated before";
     }
+    const auto threaded = run_on_machine(*read, test.inputs, nullptr, {}, 0, 3);
+    ASSERT_TRUE(threaded) << threaded.error().text();
+    EXPECT_EQ(*threaded, *first) << "with 3 threads";
   }
 }
 

@@ -382,10 +382,12 @@ Case chain_network(uint64_t seed, bool is_uint8) {
 }
 
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
-                                          Activations* seen, machine::Options machine_options, int64_t occupied) {
+                                          Activations* seen, machine::Options machine_options, int64_t occupied,
+                                          int threads) {
   device::MachineDevice device(machine_options);
   if (occupied > 0) PERAXIS_TRY(device.allocate(occupied, "occupied"));
   runtime::SessionOptions options;
+  options.threads = threads;
   if (seen != nullptr)
     options.observer = [seen](int32_t tensor, std::span<const uint8_t> values) {
       (*seen)[tensor].assign(values.begin(), values.end());
@@ -399,7 +401,7 @@ Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, 
                                           Activations* seen) {
   kernels::Options options;
   options.path = path;
-  options.reference = static_cast<kernels::Reference>(reference);
+  options.reference = reference;
   kernels::Observer observer;
   if (seen != nullptr)
     observer = [seen](int32_t tensor, kernels::Values values) {

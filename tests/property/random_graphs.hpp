@@ -49,7 +49,7 @@ using Activations = std::map<int32_t, Bytes>;
 // On a machine model of its own; `occupied` bytes are allocated on it first, so addresses differ.
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
                                           Activations* seen = nullptr, machine::Options options = {},
-                                          int64_t occupied = 0);
+                                          int64_t occupied = 0, int threads = 1);
 Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, num::Reference reference,
                                           Activations* seen = nullptr);
 

@@ -1,6 +1,7 @@
 // From the command words alone: the bytes that each task's writer touches. Tasks of one layer never write the
 // same byte, stay inside the layer's cubes and off its input, and together write every element of every
 // channel of the layer; the host's step then reads each channel from a place of its own.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -178,6 +179,30 @@ TEST(WrittenOnce, Layers) {
     for (uint64_t i = 0; i < 250 && !HasFailure(); ++i)
       extra += check(random_layer(first_seed(200'000 + i)), strategy);
     EXPECT_GT(extra, 250) << strategy;
+  }
+}
+
+// The checks above must see a task that writes one atom further on.
+TEST(WrittenOnce, AShiftedTaskIsSeen) {
+  const Case test = chain_network(first_seed(350'000), false);
+  for (const std::string& strategy : compiler::strategy_names()) {
+    auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+    ASSERT_TRUE(executable) << executable.error().text();
+    for (const exe::Task& task : executable->tasks) {
+      exe::Executable shifted = *executable;
+      for (exe::Relocation& relocation : shifted.relocations) {
+        const bool own = relocation.word >= task.first_word && relocation.word < task.first_word + task.words;
+        const Place output = TaskWords(*executable, task).place(DPU::DST_BASE_ADDR::DST_BASE_ADDR);
+        if (own && relocation.buffer == output.buffer && relocation.addend == output.offset) relocation.addend += 16;
+      }
+      ::testing::TestPartResultArray seen;
+      {
+        const ::testing::ScopedFakeTestPartResultReporter reporter(&seen);
+        check_layer(shifted, test.graph, task.op);
+      }
+      EXPECT_GT(seen.size(), 0) << strategy << ", a task of " << test.graph.op_label(static_cast<size_t>(task.op));
+      if (seen.size() == 0) return;
+    }
   }
 }
 

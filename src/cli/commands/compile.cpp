@@ -1,9 +1,11 @@
 // peraxis compile: a model in, an executable out.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/file.hpp"
 #include "base/table.hpp"
 #include "cli/cli.hpp"
+#include "cli/execute.hpp"
 #include "cli/facts.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
@@ -31,6 +33,9 @@ std::string summary(const CompileOptions& options, const ir::Graph& graph, const
       printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)),
       executable.tasks.size(), base::with_thousands(words), executable.buffers.size(),
       all == 0 ? 0.0 : 100.0 * static_cast<double>(on_npu) / static_cast<double>(all));
+  const auto on_cpu = std::count_if(executable.layers.begin(), executable.layers.end(),
+                                    [](const exe::LayerPlan& layer) { return layer.device != "npu"; });
+  if (on_cpu > 0) text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
   return text + fallback_text(graph, executable.layers);
 }
 
@@ -39,7 +44,7 @@ CliStatus compile_command(const CompileOptions& options) {
   build.target = options.target;
   const Loaded loaded = PERAXIS_TRY(load_model(options.model));
   build.model_hash = loaded.hash;
-  const exe::Executable executable = PERAXIS_TRY(compiler::compile(*loaded.model, build));
+  const exe::Executable executable = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(executable));
   PERAXIS_TRY(base::write_file(options.output, std::span<const uint8_t>(bytes)));
   print_text(summary(options, *loaded.model, executable, bytes.size()));

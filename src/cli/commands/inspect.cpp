@@ -8,6 +8,7 @@
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/output.hpp"
+#include "lower/geometry.hpp"
 #include "runtime/program.hpp"
 
 namespace peraxis::cli {
@@ -56,6 +57,11 @@ Json model_json(const InspectOptions& options, const ir::Graph& graph, uint64_t 
                                 {"min", spread->min},
                                 {"max", spread->max},
                                 {"ratio", spread->ratio}};
+    if (ir::is_convolution_like(graph.ops[op].kind)) {
+      const std::string refusal = lower::npu_refusal(graph, op);
+      entry["device"] = refusal.empty() ? "npu" : "cpu";
+      entry["reason"] = refusal.empty() ? Json(nullptr) : Json(refusal);
+    }
     out["operators"].push_back(std::move(entry));
   }
   return out;
@@ -78,12 +84,14 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
   list("input", graph.inputs);
   list("output", graph.outputs);
   base::Table table({"op", "kind", "input", "weights", "output", "type", "output scale (zp)", "weight scales",
-                     "ratio", "all-zero", "MACs", "name"});
+                     "ratio", "all-zero", "MACs", "device", "name"});
+  std::string reasons;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     const ir::Op& o = graph.ops[op];
     const bool convolution =
         ir::is_convolution_like(o.kind) && o.inputs.size() > 1 && o.inputs[1] != ir::kAbsent;
     const auto spread = scale_spread(graph, op);
+    const std::string refusal = convolution ? lower::npu_refusal(graph, op) : std::string();
     const ir::Tensor* output = o.outputs.empty() ? nullptr : &graph.tensor(o.outputs.front());
     table.add_row(
         {std::to_string(op), ir::op_name(o.kind),
@@ -92,9 +100,12 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
          output ? ir::data_type_name(output->type) : "", output ? quant_text(output->quant) : "",
          spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
          spread ? std::to_string(spread->dead) : "",
-         convolution ? base::with_thousands(op_macs(graph, op)) : "", short_name(op_output_name(graph, op))});
+         convolution ? base::with_thousands(op_macs(graph, op)) : "",
+         !convolution ? "" : refusal.empty() ? "npu" : "cpu", short_name(op_output_name(graph, op))});
+    if (!refusal.empty())
+      reasons += fmt::format("  {} on cpu: {}\n", printable(graph.op_label(op)), printable(refusal));
   }
-  print_text(text + table.text());
+  print_text(text + table.text() + reasons);
 }
 
 const char* kind_name(exe::BufferKind kind) {
