@@ -1,5 +1,6 @@
-// Any bytes as a picture: refused with a message, or an image that is consistent and comes back unchanged from
-// our own PNG. Pictures that would only cost time are cut off by the header, before the decoder sees them.
+// Any bytes as a picture: refused with a message, or an image that is consistent and comes back unchanged
+// from our own PNG. Pictures that would only cost time are cut off by the header, before the decoder sees
+// them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,8 @@ constexpr int64_t kTooMany = int64_t{1} << 31;
 int64_t png_pixels(std::span<const uint8_t> bytes) {
   if (bytes.size() < 24 || bytes[0] != 0x89) return 0;
   const auto word = [&](size_t at) {
-    return int64_t{bytes[at]} << 24 | int64_t{bytes[at + 1]} << 16 | int64_t{bytes[at + 2]} << 8 | bytes[at + 3];
+    return int64_t{bytes[at]} << 24 | int64_t{bytes[at + 1]} << 16 | int64_t{bytes[at + 2]} << 8 |
+           bytes[at + 3];
   };
   return std::min(word(16), kTooMany) * std::min(word(20), kTooMany);
 }

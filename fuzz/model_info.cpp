@@ -10,7 +10,8 @@
 using namespace peraxis;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto info = vision::parse_model_info(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+  const auto info =
+      vision::parse_model_info(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
   if (!info) {
     PERAXIS_CHECK(!info.error().message.empty(), "a refusal says why");
     return 0;

@@ -18,7 +18,7 @@ constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 void print_error(const std::string& text) {
-  fmt::print(stderr, "peraxis: error: {}\n", text);
+  print_notice(fmt::format("peraxis: error: {}\n", text));
 }
 
 int report(const CliStatus& outcome) {
@@ -54,7 +54,7 @@ int run(int argc, char** argv) {
       return report({});
     }
     print_error(e.what());
-    fmt::print(stderr, "Run with --help for more information.\n");
+    print_notice("Run with --help for more information.\n");
     return kWrongUsage;
   } catch (const std::bad_alloc&) {
     print_error("out of memory");

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/file.hpp"
+#include "cli/output.hpp"
 #include "vision/labels.hpp"
 
 namespace peraxis::cli {
@@ -51,12 +52,25 @@ Result<vision::ModelInfo> find_model_info(const std::string& model_path, const I
 }
 
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
-                                 const vision::ModelInfo& info, const vision::InputGeometry& geometry) {
+                                 const vision::ModelInfo& info, const vision::InputGeometry& geometry,
+                                 bool stated) {
   std::vector<vision::OutputTensor> tensors;
   for (size_t i = 0; i < outputs.size(); ++i)
     tensors.push_back(output_tensor(graph.tensor(graph.outputs[i]), outputs[i]));
   Interpretation out;
   out.head = vision::detect_head(tensors, info);
+  if (stated && out.head == vision::HeadKind::None && !(info.head.empty() && info.task.empty())) {
+    std::string shapes;
+    for (const int32_t t : graph.outputs)
+      shapes += (shapes.empty() ? "" : ", ") + shape_text(graph.tensor(t));
+    return fail(
+        ErrorCode::InvalidArgument,
+        "the model info (task '{}', head '{}', {} labels, {} strides, {} anchors a stride) does not fit the "
+        "outputs {}: a raw YOLOv5 head has one output a stride, anchors x (5 + labels) channels each; a "
+        "decoded one 5 + labels columns",
+        info.task, info.head, info.labels.size(), info.strides.size(),
+        info.anchors.empty() ? 0 : info.anchors[0].size(), shapes);
+  }
   if (out.detects()) {
     out.detections = PERAXIS_TRY(vision::decode_detections(tensors, info, geometry));
   } else if (out.head == vision::HeadKind::Classification && !tensors.empty()) {

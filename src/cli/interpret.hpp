@@ -26,7 +26,9 @@ struct Interpretation {
   std::vector<vision::ClassScore> top;        // of a classifier
   bool detects() const { return head == vision::HeadKind::YoloRaw || head == vision::HeadKind::YoloDecoded; }
 };
+// `stated`: the user gave the model info; one that names a task or head the outputs do not fit is an error.
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
-                                 const vision::ModelInfo& info, const vision::InputGeometry& geometry);
+                                 const vision::ModelInfo& info, const vision::InputGeometry& geometry,
+                                 bool stated);
 
 }  // namespace peraxis::cli

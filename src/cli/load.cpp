@@ -92,4 +92,13 @@ Result<Loaded> load_model(const std::string& path) {
   return loaded;
 }
 
+Status check_output(const std::string& output, const std::string& input) {
+  if (output.empty()) return fail(ErrorCode::InvalidArgument, "an empty name for the file to write");
+  std::error_code ignored;
+  if (std::filesystem::equivalent(output, input, ignored))
+    return fail(ErrorCode::InvalidArgument, "{} is the file that is read; writing it would destroy it",
+                output);
+  return {};
+}
+
 }  // namespace peraxis::cli

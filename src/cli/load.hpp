@@ -24,6 +24,9 @@ struct Loaded {
 Result<Loaded> load(const std::string& path);
 Result<Loaded> load_model(const std::string& path);  // refuses executables
 
+// Refuses an empty output name, and one that is the same file as an input.
+Status check_output(const std::string& output, const std::string& input);
+
 // "a PNG picture", "an ONNX or other protobuf file", ...; empty when nothing is recognized.
 std::string describe_content(std::span<const uint8_t> bytes);
 

@@ -18,6 +18,10 @@ void print_text(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+void print_notice(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void print_json(const Json& document) {
   print_text(json_text(document) + "\n");
 }

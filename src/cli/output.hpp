@@ -16,6 +16,8 @@ void print_json(const Json& document);
 // The same as text.
 std::string json_text(const Json& document);
 void print_text(const std::string& text);
+// To stderr; a stderr that cannot be written to is no reason to fail.
+void print_notice(const std::string& text);
 // Text for people: control characters of names cannot move the cursor.
 std::string printable(const std::string& text);
 // The same for names in tables, cut after 48 characters: converters join the names of all fused operators.

@@ -38,7 +38,8 @@ class Compiler {
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
-      if (options_.progress) options_.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph_.ops.size()));
+      if (options_.progress)
+        options_.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph_.ops.size()));
       if (Status ok = lower_op(op); !ok)
         return with_note(std::move(ok).error(), fmt::format("while compiling {}", graph_.op_label(op)));
       ++clock_;

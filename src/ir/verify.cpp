@@ -150,6 +150,24 @@ Status labelled(Status status, const std::string& label) {
   return tl::make_unexpected(std::move(error));
 }
 
+// LiteRT refuses an activation bound that is no int32 in the output's steps.
+Status verify_activation(const Graph& graph, const Op& op) {
+  const Activation activation = std::visit(
+      [](const auto& attributes) {
+        if constexpr (requires { attributes.activation; }) return attributes.activation;
+        return Activation::None;
+      },
+      op.attributes);
+  if (activation != Activation::Relu6 && activation != Activation::ReluN1To1) return {};
+  const float bound = activation == Activation::Relu6 ? 6.0F : 1.0F;
+  const float scale = graph.tensor(op.outputs[0]).quant.scale[0];
+  if (static_cast<double>(bound / scale) < 2147483647.0) return {};
+  return fail(ErrorCode::InvalidModel,
+              "{} with the output's scale {:.9g}: the bound {} is {:.4g} steps, beyond int32",
+              activation_name(activation), scale, bound,
+              static_cast<double>(bound) / static_cast<double>(scale));
+}
+
 }  // namespace
 
 Status verify(const Graph& graph) {
@@ -165,6 +183,7 @@ Status verify(const Graph& graph) {
     const Op& op = graph.ops[i];
     Status status = verify_links(graph, op, definitions);
     if (status) status = verify_rule(graph, op);
+    if (status) status = verify_activation(graph, op);
     PERAXIS_TRY(labelled(std::move(status), graph.op_label(i)));
   }
   if (graph.outputs.empty()) return fail(ErrorCode::InvalidModel, "graph: it has no outputs");

@@ -24,11 +24,11 @@ double effective_multiplier(const ir::Tensor& input, const ir::Tensor& weights, 
   return static_cast<double>(s_in) * static_cast<double>(s_w) / static_cast<double>(s_out);
 }
 
-bool product_can_wrap(const Layer& layer, const Channel& channel) {
+bool product_can_wrap(const Channel& channel) {
   const int64_t reach = std::max(std::abs(channel.acc_min()), std::abs(channel.acc_max()));
   if (reach > kInt32Max) return true;
-  if (layer.rounding == Rounding::Double)
-    return std::abs(static_cast<double>(reach) * channel.multiplier) > static_cast<double>(kInt32Max - 512);
+  // Room for the zero point that is added afterwards.
+  if (static_cast<double>(reach) * channel.multiplier > static_cast<double>(kInt32Max - 512)) return true;
   if (channel.fixed.exponent > 0) {
     if (channel.fixed.exponent >= 31) return true;
     return reach > (kInt32Max >> channel.fixed.exponent) - 512;
@@ -53,7 +53,8 @@ int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc
       break;
     }
   }
-  return static_cast<int32_t>(num::saturate(num::wrap_int32(scaled + layer.z_out), layer.low, layer.high));
+  const int32_t stored = num::wrap_int32(scaled + layer.z_out + layer.stored_offset);
+  return static_cast<int32_t>(num::saturate(int64_t{stored} - layer.stored_offset, layer.low, layer.high));
 }
 
 std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel) {
@@ -101,6 +102,7 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
 
   Layer layer;
   layer.label = graph.op_label(op_index);
+  layer.stored_offset = shift;
   layer.kind = op.kind;
   layer.rounding = reference == num::Reference::SingleRounding ? Rounding::Once
                    : op.kind == ir::OpKind::FullyConnected     ? Rounding::Double
@@ -140,7 +142,7 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
     }
     if (bias != nullptr) std::memcpy(&channel.bias, bias + c, sizeof channel.bias);
     channel.addend = channel.bias - layer.z_in * sum;
-    channel.wraps = product_can_wrap(layer, channel);
+    channel.wraps = product_can_wrap(channel);
     if (!channel.wraps) {
       channel.constant_value = reference_output(layer, channel, channel.acc_min());
       channel.constant = channel.constant_value == reference_output(layer, channel, channel.acc_max());

@@ -42,6 +42,7 @@ struct Layer {
   Rounding rounding = Rounding::Two;
   int32_t z_in = 0, z_w = 0, z_out = 0;
   int32_t low = -128, high = 127;  // activation range of the output
+  int32_t stored_offset = 0;       // 128 for uint8: LiteRT adds the zero point, and wraps, in stored values
   std::vector<Channel> channels;
 };
 

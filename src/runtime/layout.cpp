@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint8_t kTopBit = 0x80;
 
-// Pixels taken at a time for all channels of a surface: what they read and write then stays in the first cache.
+// Pixels taken at a time for all channels of a surface: what they read and write then stays in the first
+// cache.
 constexpr int64_t kBlockPixels = 256;
 
 // fn(s) for every surface of `channels` channels, on the pool's threads if there is one.
@@ -106,27 +107,31 @@ int32_t load_int32(const uint8_t* bytes) {
   return value;
 }
 
-int8_t finish(const exe::HostStep& step, int64_t scaled) {
-  const int32_t shifted = num::wrap_int32(scaled + step.zero_point);
-  return static_cast<int8_t>(num::saturate(shifted, step.low, step.high));
+// `offset`: 128 for uint8, whose zero point LiteRT adds, and wraps, in stored values.
+int8_t finish(const exe::HostStep& step, int64_t scaled, int32_t offset) {
+  const int32_t stored = num::wrap_int32(scaled + step.zero_point + offset);
+  return static_cast<int8_t>(num::saturate(int64_t{stored} - offset, step.low, step.high));
 }
 
 template <exe::Rounding kRounding>
-int8_t requantize_one(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator) {
+int8_t requantize_one(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator,
+                      int32_t offset) {
   const int32_t wrapped = num::wrap_int32(accumulator);
   const num::Multiplier multiplier{channel.mantissa, channel.exponent};
   if constexpr (kRounding == exe::Rounding::Two) {
-    return finish(step, num::multiply_two_roundings(wrapped, multiplier));
+    return finish(step, num::multiply_two_roundings(wrapped, multiplier), offset);
   } else if constexpr (kRounding == exe::Rounding::Once) {
     // The product may leave int32; it then lies beyond every activation range, whatever the zero point.
-    return finish(step, num::saturate(num::multiply_one_rounding(wrapped, multiplier), -(int64_t{1} << 30),
-                                      int64_t{1} << 30));
+    return finish(
+        step,
+        num::saturate(num::multiply_one_rounding(wrapped, multiplier), -(int64_t{1} << 30), int64_t{1} << 30),
+        offset);
   } else {
     const double rounded = std::round(static_cast<double>(wrapped) * channel.multiplier);
     // What x86 makes of a double outside int32, and with it the reference kernel.
     if (!(rounded >= -2147483648.0 && rounded <= 2147483647.0))
-      return finish(step, std::numeric_limits<int32_t>::min());
-    return finish(step, static_cast<int64_t>(rounded));
+      return finish(step, std::numeric_limits<int32_t>::min(), offset);
+    return finish(step, static_cast<int64_t>(rounded), offset);
   }
 }
 
@@ -135,6 +140,7 @@ void requantize_channels(const exe::HostStep& step, Regions regions, const exe::
                          std::span<uint8_t> cube, base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const auto channels = static_cast<int64_t>(step.channels.size());
+  const int32_t offset = placement.is_uint8 ? 128 : 0;
   for_each_channel(channels, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
     const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
     const uint8_t* base = regions[static_cast<size_t>(channel.region)].data();
@@ -144,7 +150,8 @@ void requantize_channels(const exe::HostStep& step, Regions regions, const exe::
     for (int64_t p = first; p < last; ++p) {
       int64_t accumulator = int64_t{load_int32(from + p * 16)} + channel.addend;
       if (sums != nullptr) accumulator += int64_t{channel.sum_factor} * load_int32(sums + p * 16);
-      to[p * kInt8Lanes] = static_cast<uint8_t>(requantize_one<kRounding>(step, channel, accumulator));
+      to[p * kInt8Lanes] =
+          static_cast<uint8_t>(requantize_one<kRounding>(step, channel, accumulator, offset));
     }
   });
 }
@@ -224,8 +231,7 @@ void correct(const exe::HostStep& step, Regions regions, const exe::Placement& p
   std::vector<std::array<uint8_t, 256>> tables(step.channels.size());
   for (size_t c = 0; c < tables.size(); ++c)
     for (int32_t q = -128; q <= 127; ++q) {
-      const double scaled =
-          std::round((q - step.zero_point) * step.channels[c].multiplier) + step.zero_point;
+      const double scaled = std::round((q - step.zero_point) * step.channels[c].multiplier) + step.zero_point;
       const double clamped = std::clamp(scaled, double(step.low), double(step.high));
       tables[c][static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
     }
@@ -240,14 +246,15 @@ void correct(const exe::HostStep& step, Regions regions, const exe::Placement& p
   fill_unused_slots(placement, cube);
 }
 
-int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator) {
+int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator,
+                        int32_t offset) {
   switch (step.rounding) {
     case exe::Rounding::Two:
-      return requantize_one<exe::Rounding::Two>(step, channel, accumulator);
+      return requantize_one<exe::Rounding::Two>(step, channel, accumulator, offset);
     case exe::Rounding::Once:
-      return requantize_one<exe::Rounding::Once>(step, channel, accumulator);
+      return requantize_one<exe::Rounding::Once>(step, channel, accumulator, offset);
     case exe::Rounding::Double:
-      return requantize_one<exe::Rounding::Double>(step, channel, accumulator);
+      return requantize_one<exe::Rounding::Double>(step, channel, accumulator, offset);
   }
   return 0;
 }

@@ -28,8 +28,8 @@ void upload(std::span<const uint8_t> host, const exe::Placement& placement, std:
 void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host,
               base::ThreadPool* pool = nullptr);
 
-// regions[i]: the bytes of step.regions[i]. All regions have the placement's h and w. With a pool the surfaces
-// are shared out among its threads; the result is the same.
+// regions[i]: the bytes of step.regions[i]. All regions have the placement's h and w. With a pool the
+// surfaces are shared out among its threads; the result is the same.
 using Regions = std::span<const std::span<const uint8_t>>;
 void gather(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
             std::span<uint8_t> cube, base::ThreadPool* pool = nullptr);
@@ -38,7 +38,8 @@ void requantize(const exe::HostStep& step, Regions regions, const exe::Placement
 void correct(const exe::HostStep& step, Regions regions, const exe::Placement& placement,
              std::span<uint8_t> cube, base::ThreadPool* pool = nullptr);
 
-// The int8 value of one accumulator: what requantize() does to every element.
-int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator);
+// The int8 value of one accumulator: what requantize() does to every element. `offset`: 128 for uint8.
+int8_t requantize_value(const exe::HostStep& step, const exe::HostChannel& channel, int64_t accumulator,
+                        int32_t offset = 0);
 
 }  // namespace peraxis::runtime

@@ -3,6 +3,7 @@
 // and calls it success).
 #include <stb/stb_image.h>
 #include <stb/stb_image_write.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,24 @@ bool jpeg_is_cut_off(std::span<const uint8_t> bytes) {
 
 int64_t big_endian_u32(std::span<const uint8_t> bytes) {
   return int64_t{bytes[0]} << 24 | int64_t{bytes[1]} << 16 | int64_t{bytes[2]} << 8 | bytes[3];
+}
+
+// stb skips the checksums of a PNG's chunks: a damaged file would decode to wrong pixels without a word.
+Status check_png_chunks(std::span<const uint8_t> bytes, std::string_view name) {
+  size_t at = 8;
+  while (bytes.size() - at >= 12) {
+    const int64_t length = big_endian_u32(bytes.subspan(at));
+    if (length > static_cast<int64_t>(bytes.size() - at) - 12) break;
+    const auto body = bytes.subspan(at + 4, static_cast<size_t>(length) + 4);
+    const std::string_view kind(reinterpret_cast<const char*>(body.data()), 4);
+    const auto crc = static_cast<int64_t>(crc32(0, body.data(), static_cast<uInt>(body.size())));
+    if (crc != big_endian_u32(bytes.subspan(at + 8 + static_cast<size_t>(length))))
+      return fail(ErrorCode::InvalidArgument,
+                  "picture '{}': PNG chunk at byte {} is damaged (wrong checksum)", name, at);
+    if (kind == "IEND") return {};
+    at += static_cast<size_t>(length) + 12;
+  }
+  return fail(ErrorCode::InvalidArgument, "picture '{}': PNG is cut off at byte {}", name, at);
 }
 
 struct StbFree {
@@ -73,6 +92,7 @@ Result<Image> decode_image(std::span<const uint8_t> bytes, std::string_view name
     const char* text = stbi_failure_reason();
     return text ? text : "no reason given";
   };
+  if (png) PERAXIS_TRY(check_png_chunks(bytes, name));
   // stb refuses a PNG beyond its own limit without saying why, so the header is looked at here first.
   if (png && bytes.size() >= 24) {
     const int64_t png_width = big_endian_u32(bytes.subspan(16)),

@@ -18,7 +18,8 @@ struct Place {
 
 class TaskWords {
  public:
-  TaskWords(const exe::Executable& executable, const exe::Task& task) : executable_(executable), task_(task) {}
+  TaskWords(const exe::Executable& executable, const exe::Task& task)
+      : executable_(executable), task_(task) {}
 
   // The field's value; a register that is not written or written twice is a failure.
   template <class R, unsigned Low, unsigned Width, class Type>

@@ -24,7 +24,9 @@ std::vector<int64_t> raw_sums(const Case& test) {
   const ir::Tensor& input = graph.tensor(op.inputs[0]);
   const ir::Tensor& weights = graph.tensor(op.inputs[1]);
   const bool is_uint8 = input.type == ir::DataType::UInt8;
-  const auto value = [&](uint8_t byte) { return is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)}; };
+  const auto value = [&](uint8_t byte) {
+    return is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)};
+  };
   const int64_t shift = is_uint8 ? 128 : 0;
   const int64_t z_in = input.quant.zero_point[0] - shift;
   const int64_t z_w = weights.quant.per_axis() ? 0 : weights.quant.zero_point[0] - shift;
@@ -57,9 +59,12 @@ std::vector<int64_t> raw_sums(const Case& test) {
           for (int64_t kx = 0; kx < kw; ++kx) {
             const int64_t iy = y * conv->stride_h + ky - top, ix = x * conv->stride_w + kx - left;
             const bool inside = iy >= 0 && iy < in.h && ix >= 0 && ix < in.w;
-            for (int64_t i = depthwise ? c / multiplier : 0; i < (depthwise ? c / multiplier + 1 : in.c); ++i) {
-              const int64_t v = inside ? value(test.inputs[0][static_cast<size_t>((iy * in.w + ix) * in.c + i)]) : z_in;
-              const int64_t at = depthwise ? (ky * kw + kx) * out.c + c : ((c * kh + ky) * kw + kx) * in.c + i;
+            for (int64_t i = depthwise ? c / multiplier : 0; i < (depthwise ? c / multiplier + 1 : in.c);
+                 ++i) {
+              const int64_t v =
+                  inside ? value(test.inputs[0][static_cast<size_t>((iy * in.w + ix) * in.c + i)]) : z_in;
+              const int64_t at =
+                  depthwise ? (ky * kw + kx) * out.c + c : ((c * kh + ky) * kw + kx) * in.c + i;
               sum += v * (value(weights.data[static_cast<size_t>(at)]) - z_w);
             }
           }
@@ -83,7 +88,8 @@ Result<Bytes> promised(const Case& test, requant::Strategy strategy, num::Refere
       ++written[c];
       for (size_t i = c; i < sums.size(); i += layer.channels.size()) {
         const int64_t raw = set.params[k].drop_weights ? 0 : sums[i];
-        out[i] = static_cast<uint8_t>(static_cast<uint8_t>(requant::hardware_output(set.dpu, set.params[k], raw)) ^ flip);
+        out[i] = static_cast<uint8_t>(
+            static_cast<uint8_t>(requant::hardware_output(set.dpu, set.params[k], raw)) ^ flip);
       }
     }
   for (const int count : written) EXPECT_EQ(count, 1) << "a channel belongs to one set";
@@ -92,7 +98,8 @@ Result<Bytes> promised(const Case& test, requant::Strategy strategy, num::Refere
 
 // Those that promise at most 1 of difference; the others keep one OUT_CVT scale for several channels.
 bool within_one(const std::string& strategy) {
-  return strategy == "hw-multiply" || strategy == "exponent-classes" || strategy == "exponent-classes-tie-proof";
+  return strategy == "hw-multiply" || strategy == "exponent-classes" ||
+         strategy == "exponent-classes-tie-proof";
 }
 
 struct Tally {
@@ -164,7 +171,8 @@ TEST(MachineAgrees, PlainMachine) {
     const Case test = random_layer(first_seed(100'000 + i));
     SCOPED_TRACE(test.text());
     for (const char* strategy : {"exact", "hw-multiply"}) {
-      const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+      const auto executable =
+          compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
       ASSERT_TRUE(executable) << executable.error().text();
       const auto fast = run_on_machine(*executable, test.inputs);
       const auto slow = run_on_machine(*executable, test.inputs, nullptr, plain);

@@ -60,7 +60,8 @@ TEST(Networks, EveryOperatorWithinOne) {
     for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
       const Case test = random_network(first_seed(600'000 + i));
       SCOPED_TRACE(test.text() + "\nstrategy " + strategy);
-      const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+      const auto executable =
+          compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
       ASSERT_TRUE(executable) << executable.error().text();
       Activations seen;
       const auto outputs = run_on_machine(*executable, test.inputs, &seen);
@@ -81,8 +82,8 @@ TEST(Networks, FileAndAddressesChangeNothing) {
     const Case test = random_network(first_seed(700'000 + i));
     SCOPED_TRACE(test.text());
     const std::vector<std::string> strategies = compiler::strategy_names();
-    const auto executable =
-        compiler::compile(test.graph, test.options(strategies[i % strategies.size()], num::Reference::LitertRef));
+    const auto executable = compiler::compile(
+        test.graph, test.options(strategies[i % strategies.size()], num::Reference::LitertRef));
     ASSERT_TRUE(executable) << executable.error().text();
     const auto first = run_on_machine(*executable, test.inputs);
     ASSERT_TRUE(first) << first.error().text();

@@ -24,7 +24,7 @@ struct Layer {
   int32_t kernel_h = 1, kernel_w = 1;
   int32_t outputs = 1;
   ir::ConvAttributes attributes;
-  double gain = 1;     // of the outputs: 1 spreads them over most of the int8 range
+  double gain = 1;         // of the outputs: 1 spreads them over most of the int8 range
   double log2_spread = 4;  // ratio of the largest to the smallest channel scale
   bool per_axis = true;
   bool zero_points = true;  // uint8 and fully_connected: a weight zero point other than the middle
@@ -36,7 +36,8 @@ struct Layer {
 
 class Builder {
  public:
-  Builder(uint64_t seed, bool is_uint8) : rng_(seed), type_(is_uint8 ? ir::DataType::UInt8 : ir::DataType::Int8) {
+  Builder(uint64_t seed, bool is_uint8)
+      : rng_(seed), type_(is_uint8 ? ir::DataType::UInt8 : ir::DataType::Int8) {
     graph_.name = "random";
   }
 
@@ -71,13 +72,15 @@ class Builder {
     return static_cast<int32_t>(graph_.tensors.size() - 1);
   }
   int32_t input(std::vector<int32_t> shape) {
-    const int32_t t = add_tensor(std::move(shape), static_cast<float>(rng_.uniform_real(0.002, 0.3)), zero_point());
+    const int32_t t =
+        add_tensor(std::move(shape), static_cast<float>(rng_.uniform_real(0.002, 0.3)), zero_point());
     graph_.inputs.push_back(t);
     return t;
   }
   Bytes random_bytes(int64_t count, bool extreme) {
     Bytes out(static_cast<size_t>(count));
-    for (uint8_t& b : out) b = static_cast<uint8_t>(extreme ? pick({0, 127, 128, 255}) : rng_.uniform(0, 255));
+    for (uint8_t& b : out)
+      b = static_cast<uint8_t>(extreme ? pick({0, 127, 128, 255}) : rng_.uniform(0, 255));
     return out;
   }
 
@@ -98,7 +101,8 @@ class Builder {
     const double s_in = graph_.tensor(input).quant.scale[0];
     // A sum of `taps` products of uniform bytes has a deviation of about 74 * 74 * sqrt(taps).
     const double largest = l.gain * 45.0 / (5476.0 * std::sqrt(static_cast<double>(taps)));
-    const int32_t weights = add_weights(l, std::move(weight_shape), depthwise ? 3 : 0, largest * double{s_out} / s_in);
+    const int32_t weights =
+        add_weights(l, std::move(weight_shape), depthwise ? 3 : 0, largest * double{s_out} / s_in);
     std::vector<int32_t> inputs{input, weights};
     if (l.bias) inputs.push_back(add_bias(l.outputs, s_in, weights, 20.0 / largest));
     return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
@@ -130,7 +134,8 @@ class Builder {
     const bool fc = l.kind == ir::OpKind::FullyConnected;
     if (is_uint8() && l.zero_points) t.quant.zero_point = {mild_ ? zero_point() : rng_.uniform(0, 255)};
     if (is_uint8() || !l.per_axis) {
-      if (!is_uint8() && fc && l.zero_points) t.quant.zero_point = {mild_ ? zero_point() : rng_.uniform(-128, 127)};
+      if (!is_uint8() && fc && l.zero_points)
+        t.quant.zero_point = {mild_ ? zero_point() : rng_.uniform(-128, 127)};
       return index;
     }
     const bool dead_channels = l.dead_channels && rng_.one_in(3);
@@ -153,7 +158,8 @@ class Builder {
   int32_t add_bias(int32_t channels, double s_in, int32_t weights, double reach) {
     std::vector<int32_t> values;
     const auto limit = static_cast<int64_t>(std::min(reach, 1e6));
-    for (int32_t c = 0; c < channels; ++c) values.push_back(static_cast<int32_t>(rng_.uniform(-limit, limit)));
+    for (int32_t c = 0; c < channels; ++c)
+      values.push_back(static_cast<int32_t>(rng_.uniform(-limit, limit)));
     ir::Tensor t;
     t.name = "bias" + std::to_string(graph_.tensors.size());
     t.type = ir::DataType::Int32;
@@ -242,7 +248,8 @@ Case random_layer(uint64_t seed) {
   base::Rng choice(seed);
   Builder b(choice.next(), choice.one_in(3));
   Layer l;
-  l.kind = b.pick({ir::OpKind::Conv2D, ir::OpKind::Conv2D, ir::OpKind::DepthwiseConv2D, ir::OpKind::FullyConnected});
+  l.kind = b.pick(
+      {ir::OpKind::Conv2D, ir::OpKind::Conv2D, ir::OpKind::DepthwiseConv2D, ir::OpKind::FullyConnected});
   random_quantization(b, l);
   const int32_t depth = channel_count(b);
   l.outputs = channel_count(b);
@@ -262,7 +269,8 @@ Case random_layer(uint64_t seed) {
   const bool depthwise = l.kind == ir::OpKind::DepthwiseConv2D;
   if (depthwise && depth > 1) l.outputs = depth;
   const int64_t macs_a_pixel = int64_t{l.kernel_h} * l.kernel_w * l.outputs * (depthwise ? 1 : depth);
-  while (int64_t{h} * w * macs_a_pixel > kMaxMacs * l.attributes.stride_h * l.attributes.stride_w && h * w > 1) {
+  while (int64_t{h} * w * macs_a_pixel > kMaxMacs * l.attributes.stride_h * l.attributes.stride_w &&
+         h * w > 1) {
     (h > w ? h : w) -= 1;
     if (h == w && h > 1) --w;
   }
@@ -303,15 +311,16 @@ int32_t network_pool(Builder& b, int32_t from, bool keep_map) {
   if (!keep_map) a.stride_w = b.pick({1, 2});
   const auto rows = ir::spatial_axis(in[1], a.filter_h, a.stride_h, 1, a.padding);
   const auto columns = ir::spatial_axis(in[2], a.filter_w, a.stride_w, 1, a.padding);
-  const int32_t out = b.add_tensor({1, static_cast<int32_t>(rows.out), static_cast<int32_t>(columns.out), in[3]},
-                                   quant.scale[0], quant.zero_point[0]);
+  const int32_t out =
+      b.add_tensor({1, static_cast<int32_t>(rows.out), static_cast<int32_t>(columns.out), in[3]},
+                   quant.scale[0], quant.zero_point[0]);
   return b.op(b.rng().one_in(2) ? ir::OpKind::MaxPool2D : ir::OpKind::AveragePool2D, {from}, out, a);
 }
 
 int32_t network_join(Builder& b, int32_t from) {
   const std::vector<int32_t> in = b.shape(from);
   const ir::QuantParams quant = b.graph().tensor(from).quant;
-  if (b.rng().one_in(2)) {  // a residual block
+  if (in[3] > 80 || b.rng().one_in(2)) {  // a residual block; no more channels than CBUF takes
     const int32_t other = network_convolution(b, from, true);
     const int32_t out = b.add_tensor(in, static_cast<float>(b.rng().uniform_real(0.01, 0.3)), b.zero_point());
     return b.op(ir::OpKind::Add, {from, other}, out, ir::BinaryAttributes{b.activation()});
@@ -337,7 +346,9 @@ Case random_network(uint64_t seed) {
   const int64_t steps = b.rng().uniform(4, 8);
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t what = i == 0 ? 0 : b.rng().uniform(0, 4);
-    x = what <= 2 ? network_convolution(b, x, false) : what == 3 ? network_pool(b, x, false) : network_join(b, x);
+    x = what <= 2   ? network_convolution(b, x, false)
+        : what == 3 ? network_pool(b, x, false)
+                    : network_join(b, x);
     made.push_back(x);
   }
   if (b.rng().one_in(2)) {
@@ -382,8 +393,8 @@ Case chain_network(uint64_t seed, bool is_uint8) {
 }
 
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
-                                          Activations* seen, machine::Options machine_options, int64_t occupied,
-                                          int threads) {
+                                          Activations* seen, machine::Options machine_options,
+                                          int64_t occupied, int threads) {
   device::MachineDevice device(machine_options);
   if (occupied > 0) PERAXIS_TRY(device.allocate(occupied, "occupied"));
   runtime::SessionOptions options;
@@ -416,7 +427,8 @@ int largest_difference(ir::DataType type, std::span<const uint8_t> a, std::span<
   int largest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     const bool is_signed = type == ir::DataType::Int8;
-    const int x = is_signed ? static_cast<int8_t>(a[i]) : a[i], y = is_signed ? static_cast<int8_t>(b[i]) : b[i];
+    const int x = is_signed ? static_cast<int8_t>(a[i]) : a[i],
+              y = is_signed ? static_cast<int8_t>(b[i]) : b[i];
     largest = std::max(largest, std::abs(x - y));
   }
   return largest;
@@ -431,8 +443,8 @@ std::string difference_text(std::span<const uint8_t> got, std::span<const uint8_
       first = i;
     }
   if (wrong == 0) return "equal";
-  return fmt::format("{} of {} bytes differ, the first at {}: {:#x}, expected {:#x}", wrong, got.size(), first,
-                     got[first], want[first]);
+  return fmt::format("{} of {} bytes differ, the first at {}: {:#x}, expected {:#x}", wrong, got.size(),
+                     first, got[first], want[first]);
 }
 
 }  // namespace peraxis::property

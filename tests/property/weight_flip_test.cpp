@@ -20,7 +20,8 @@ struct Weight {
 
 int64_t direct_offset(int64_t kernel, int64_t tap, int64_t in, int64_t taps, int64_t in_channels) {
   const int64_t block = in / 32 * 32, width = std::min<int64_t>(32, in_channels - block);
-  return kernel / 32 * 32 * taps * in_channels + block * taps * 32 + (tap * 32 + kernel % 32) * width + in % 32;
+  return kernel / 32 * 32 * taps * in_channels + block * taps * 32 + (tap * 32 + kernel % 32) * width +
+         in % 32;
 }
 int64_t depthwise_offset(int64_t slot, int64_t tap, int64_t taps, int64_t channels) {
   const int64_t block = slot / 64 * 64;
@@ -47,8 +48,10 @@ Place weight_place(const exe::Executable& executable, const ir::Graph& graph, in
     if (std::find(arrays.begin(), arrays.end(), array) != arrays.end()) continue;  // another row tile
     arrays.push_back(array);
     const int64_t slots = words.get(CORE::DATAOUT_SIZE_1::DATAOUT_CHANNEL);
-    if (slot < slots) found = &task;
-    else slot -= slots;
+    if (slot < slots)
+      found = &task;
+    else
+      slot -= slots;
   }
   if (found == nullptr) {
     ADD_FAILURE() << "no task computes the channel";
@@ -121,7 +124,8 @@ TEST_P(WeightFlip, ChangesItsLayer) {
     test.max_tile_rows = is_uint8 ? 2 : 0;
     test.max_task_channels = is_uint8 ? 32 : 0;
     SCOPED_TRACE(test.text());
-    const auto executable = compiler::compile(test.graph, test.options(GetParam(), num::Reference::LitertRef));
+    const auto executable =
+        compiler::compile(test.graph, test.options(GetParam(), num::Reference::LitertRef));
     ASSERT_TRUE(executable) << executable.error().text();
     Activations before;
     const auto outputs = run_on_machine(*executable, test.inputs, &before);
@@ -133,8 +137,9 @@ TEST_P(WeightFlip, ChangesItsLayer) {
       const int64_t taps = weights.shape.size() == 2 ? 1 : int64_t{weights.shape[1]} * weights.shape[2];
       const int64_t outs = depthwise ? weights.shape.back() : weights.shape[0];
       const int64_t ins = depthwise ? 1 : weights.shape.back();
-      for (const Weight& w : {Weight{0, 0, 0}, Weight{outs - 1, taps - 1, ins - 1},
-                              Weight{rng.uniform(0, outs - 1), rng.uniform(0, taps - 1), rng.uniform(0, ins - 1)}}) {
+      for (const Weight& w :
+           {Weight{0, 0, 0}, Weight{outs - 1, taps - 1, ins - 1},
+            Weight{rng.uniform(0, outs - 1), rng.uniform(0, taps - 1), rng.uniform(0, ins - 1)}}) {
         flip_and_run(test, *executable, before, op, w);
         if (HasFatalFailure()) return;
       }

@@ -85,9 +85,8 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
       layer.plan.op = static_cast<int32_t>(op);
       layer.plan.macs = op_macs(out.graph, op);
     } else {
-      layer = PERAXIS_TRY_NOTE(
-          compare_isolated(out.graph, op, reference, build, options.threads),
-          "while running {} alone", out.graph.op_label(op));
+      layer = PERAXIS_TRY_NOTE(compare_isolated(out.graph, op, reference, build, options.threads),
+                               "while running {} alone", out.graph.op_label(op));
     }
     layer.accumulated = compare_outputs(out.graph, op, got, reference);
     if (layer.isolated) {
@@ -134,8 +133,7 @@ CliResult<Comparison> compare(const CompareOptions& options) {
       out.graph, spans(inputs), kernel_options(options.build.reference, options.threads)));
 
   if (!out.from_dump) {
-    CompiledModel compiled =
-        PERAXIS_TRY(CompiledModel::create(out.graph, build, options.threads));
+    CompiledModel compiled = PERAXIS_TRY(CompiledModel::create(out.graph, build, options.threads));
     const auto outputs = PERAXIS_TRY(compiled.run(spans(inputs), &got));
     for (size_t n = 0; n < outputs.size(); ++n) got[out.graph.outputs[n]] = outputs[n];
     out.tasks = compiled.counters().tasks;

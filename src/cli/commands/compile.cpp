@@ -35,13 +35,15 @@ std::string summary(const CompileOptions& options, const ir::Graph& graph, const
       all == 0 ? 0.0 : 100.0 * static_cast<double>(on_npu) / static_cast<double>(all));
   const auto on_cpu = std::count_if(executable.layers.begin(), executable.layers.end(),
                                     [](const exe::LayerPlan& layer) { return layer.device != "npu"; });
-  if (on_cpu > 0) text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
+  if (on_cpu > 0)
+    text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
   return text + fallback_text(graph, executable.layers);
 }
 
 CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
+  PERAXIS_TRY(check_output(options.output, options.model));
   const Loaded loaded = PERAXIS_TRY(load_model(options.model));
   build.model_hash = loaded.hash;
   const exe::Executable executable = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
@@ -56,7 +58,9 @@ CliStatus compile_command(const CompileOptions& options) {
 void add_compile(CLI::App& app, CliStatus& outcome) {
   const auto options = std::make_shared<CompileOptions>();
   app.add_option("MODEL", options->model, "a TFLite model")->required();
-  app.add_option("-o,--output", options->output, "the executable to write")->type_name("FILE")->required();
+  not_empty(app.add_option("-o,--output", options->output, "the executable to write"))
+      ->type_name("FILE")
+      ->required();
   add_build_options(app, options->build);
   app.add_option("--target", options->target, "the chip")
       ->check(CLI::IsMember({"rk3588"}))

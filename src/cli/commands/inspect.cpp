@@ -101,7 +101,10 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
          spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",
          spread ? std::to_string(spread->dead) : "",
          convolution ? base::with_thousands(op_macs(graph, op)) : "",
-         !convolution ? "" : refusal.empty() ? "npu" : "cpu", short_name(op_output_name(graph, op))});
+         !convolution      ? ""
+         : refusal.empty() ? "npu"
+                           : "cpu",
+         short_name(op_output_name(graph, op))});
     if (!refusal.empty())
       reasons += fmt::format("  {} on cpu: {}\n", printable(graph.op_label(op)), printable(refusal));
   }

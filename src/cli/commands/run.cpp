@@ -62,7 +62,7 @@ CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
 
 std::string device_of(const std::string& asked) {
   if (asked != "auto") return asked;
-  fmt::print(stderr, "peraxis: no NPU found; using the machine model\n");
+  print_notice("peraxis: no NPU found; using the machine model\n");
   return "sim";
 }
 
@@ -256,6 +256,7 @@ CliStatus run_command(const RunOptions& options) {
   const vision::ModelInfo info = PERAXIS_TRY(find_model_info(options.model, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
   if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
+  if (!options.dump.empty()) PERAXIS_TRY(check_output(options.dump, options.model));
 
   std::map<int32_t, std::vector<uint8_t>> seen;
   Observer observer;
@@ -266,7 +267,8 @@ CliStatus run_command(const RunOptions& options) {
   run.execution =
       PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
   if (inputs.picture) {
-    run.interpretation = PERAXIS_TRY(interpret(run.graph, run.execution.outputs, info, inputs.geometry));
+    run.interpretation = PERAXIS_TRY(
+        interpret(run.graph, run.execution.outputs, info, inputs.geometry, !options.info.model_info.empty()));
     if (run.interpretation->head == vision::HeadKind::None)
       run.warnings.emplace_back("the outputs are of no kind that can be turned into boxes or classes");
   }

@@ -118,6 +118,23 @@ TEST_P(ThresholdTest, CertificateEqualsBruteForce) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ThresholdTest, ::testing::Range(0, 60));
 
+// LiteRT adds the zero point to stored values and wraps there: uint8 FULLY_CONNECTED far below int32 gives
+// -2^31 + z_out, clamped to 0, not a wrap to the top. (LiteRT's BUILTIN_REF gives 0 for such a model.)
+TEST(ReferenceOutput, WrapsInStoredValues) {
+  Layer layer;
+  layer.rounding = Rounding::Double;
+  layer.z_out = -128;  // stored zero point 0
+  layer.stored_offset = 128;
+  Channel channel;
+  channel.multiplier = 1.999999881;
+  EXPECT_EQ(reference_output(layer, channel, -2147483647), -128);
+  layer.rounding = Rounding::Two;
+  layer.z_out = 72;  // stored 200: 2^31 - 1 + 200 wraps to the bottom
+  channel.multiplier = 0.99999994;
+  channel.fixed = num::quantize_multiplier(channel.multiplier);
+  EXPECT_EQ(reference_output(layer, channel, 2147483647), -128);
+}
+
 TEST(NearestOutCvt, StaysWithinHalfAStepOfTheGain) {
   for (double gain = 1e-12; gain < 3e4; gain *= 1.37) {
     const OutCvt cvt = nearest_out_cvt(gain);
