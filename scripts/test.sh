@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install.sh test
-cmake --preset release >/dev/null
+cmake --preset release -DPERAXIS_TESTS=ON >/dev/null
 cmake --build --preset release
 exec ctest --test-dir build/release --output-on-failure -j "$(nproc)" "$@"

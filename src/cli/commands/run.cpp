@@ -153,6 +153,12 @@ Json run_json(const RunOptions& options, const Run& run) {
                       {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
   out["layers"] = layers_json(run.graph, run.execution.layers);
   out["warnings"] = run.warnings;
+  // The text form has these in its list of layers.
+  for (const exe::LayerPlan& layer : run.execution.layers)
+    if (layer.device == "npu" && !layer.reason.empty())
+      out["warnings"].push_back(fmt::format("{} runs by {}: {}",
+                                            run.graph.op_label(static_cast<size_t>(layer.op)), layer.strategy,
+                                            layer.reason));
   return out;
 }
 
