@@ -3,8 +3,8 @@
 # register commands, executes them on the machine model and writes the annotated picture.
 #   scripts/demo.sh [picture.png|.jpg]
 set -euo pipefail
+picture=$(realpath "${1:-$(dirname "$0")/../examples/demo/test_01.png}")
 cd "$(dirname "$0")/.."
-picture=${1:-examples/demo/test_01.png}
 scripts/install.sh build
 cmake --preset release -DPERAXIS_TESTS=OFF >/dev/null
 cmake --build --preset release --target peraxis

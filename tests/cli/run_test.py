@@ -40,7 +40,7 @@ class Run(CliTest):
 
     def test_auto_says_that_there_is_no_npu(self):
         outcome = self.succeeds("run", self.model, "--input", "0=x.npy", "--json")
-        self.assertEqual(outcome.err.decode(), "peraxis: no NPU found; using the machine model\n")
+        self.assertEqual(outcome.err.decode(), "peraxis: this version has no NPU driver; using the machine model\n")
         self.assertEqual(outcome.json()["device"], "sim")
         self.assertEqual(self.succeeds("run", self.model, "--device", "sim", "--input", "0=x.npy", "--json").err, b"")
 

@@ -27,7 +27,7 @@ class Readme(unittest.TestCase):
             shutil.copytree(ROOT / "examples", pathlib.Path(folder) / "examples")
             (pathlib.Path(folder) / "build").mkdir()
             script = re.sub(r"^P=.*$", f"P={shlex.quote(os.path.abspath(binary))}", commands(), flags=re.M)
-            self.assertEqual(script.count("$P "), 6)
+            self.assertEqual(script.count("$P "), 7)
             done = subprocess.run(["bash", "-e", "-c", script], cwd=folder, capture_output=True, text=True,
                                   check=False)
             self.assertEqual(done.returncode, 0, done.stderr)

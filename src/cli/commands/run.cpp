@@ -62,7 +62,7 @@ CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
 
 std::string device_of(const std::string& asked) {
   if (asked != "auto") return asked;
-  print_notice("peraxis: no NPU found; using the machine model\n");
+  print_notice("peraxis: this version has no NPU driver; using the machine model\n");
   return "sim";
 }
 
@@ -273,12 +273,24 @@ CliStatus run_command(const RunOptions& options) {
   run.execution =
       PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
   if (inputs.picture) {
-    run.interpretation = PERAXIS_TRY(
-        interpret(run.graph, run.execution.outputs, info, inputs.geometry, !options.info.model_info.empty()));
-    if (run.interpretation->head == vision::HeadKind::None)
-      run.warnings.emplace_back("the outputs are of no kind that can be turned into boxes or classes");
+    const bool stated = !options.info.model_info.empty();
+    Result<Interpretation> found = interpret(run.graph, run.execution.outputs, info, inputs.geometry, stated);
+    if (found) {
+      run.interpretation = std::move(*found);
+      if (run.interpretation->head == vision::HeadKind::None)
+        run.warnings.emplace_back(
+            "the outputs are neither YOLOv5 heads nor a list of classes; with labels and anchors of the "
+            "model's own "
+            "(--model-info, or a .json with the model's name beside it) they may be");
+    } else if (stated || found.error().code != ErrorCode::Unsupported) {
+      return tl::make_unexpected(CliError(std::move(found).error()));
+    } else {
+      run.warnings.push_back(found.error().message);  // the tensors are still what the user asked for
+    }
   }
-  if (!options.output_dir.empty()) PERAXIS_TRY(write_outputs(options, inputs.picture, run));
+  const bool decoded = run.interpretation && run.interpretation->head != vision::HeadKind::None;
+  if (!options.output_dir.empty())
+    PERAXIS_TRY(write_outputs(options, decoded ? inputs.picture : std::nullopt, run));
   if (!options.dump.empty()) PERAXIS_TRY(write_dump(options.dump, run.graph, seen));
   run.total_ms = milliseconds_since(start);
   if (options.json)
