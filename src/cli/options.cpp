@@ -13,6 +13,32 @@ void note_given(CLI::Option* option, BuildOptions& options) {
   option->each([option, &options](const std::string&) { options.given.push_back(option->get_name()); });
 }
 
+void add_strategy_options(CLI::App& app, BuildOptions& options) {
+  requant::StrategyOptions& settings = options.strategy_options;
+  const char* group = "Settings of single strategies";
+  auto setting = [&](CLI::Option* option) {
+    note_given(option->group(group)->capture_default_str(), options);
+  };
+  setting(
+      app.add_option(
+             "--correction", options.correction,
+             "max-scale, groups, sorted-groups, hybrid: the host multiplies int8 down to the channel's own "
+             "scale: on or off")
+          ->check(CLI::IsMember({"on", "off"})));
+  setting(
+      app.add_option("--group-size", settings.group_size, "groups, sorted-groups, hybrid: channels a group")
+          ->check(CLI::Range(1, 8192)));
+  setting(app.add_option("--max-ratio", settings.max_ratio,
+                         "sorted-groups: a group ends where its scale ratio exceeds this")
+              ->check(CLI::Range(1.0, 1e30)));
+  setting(app.add_option("--hybrid-ratio", settings.hybrid_ratio,
+                         "hybrid: layers above this scale ratio run channel by channel")
+              ->check(CLI::Range(1.0, 1e30)));
+  app.add_flag("--bias-rescale", settings.bias_rescale,
+               "max-scale and groups: the research note's variant, wrong for every channel but the largest")
+      ->group(group);
+}
+
 }  // namespace
 
 std::string listed(const std::vector<std::string>& names) {
@@ -40,6 +66,7 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                  ->check(CLI::IsMember({"litert-ref", "single-rounding"}))
                  ->capture_default_str(),
              options);
+  add_strategy_options(app, options);
 }
 
 CLI::Option* not_empty(CLI::Option* option) {
@@ -64,6 +91,8 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   out.reference =
       options.reference == "single-rounding" ? num::Reference::SingleRounding : num::Reference::LitertRef;
   out.no_fallback = options.no_fallback;
+  out.strategy_options = options.strategy_options;
+  out.strategy_options.correction = options.correction == "on";
   out.model_hash = model_hash;
   return out;
 }

@@ -20,11 +20,13 @@ struct BuildOptions {
   std::string accuracy = "fast";
   std::string reference = "litert-ref";
   bool no_fallback = false;
+  std::string correction = "on";
+  requant::StrategyOptions strategy_options;
   // Names of those given on the command line: an executable was compiled with its own.
   std::vector<std::string> given;
 };
 
-// --strategy, --accuracy, --reference.
+// --strategy, --accuracy, --reference, and the strategies' own settings.
 void add_build_options(CLI::App& app, BuildOptions& options);
 // Refuses an empty file name: most likely an unset variable of a script.
 CLI::Option* not_empty(CLI::Option* option);

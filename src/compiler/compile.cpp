@@ -124,7 +124,8 @@ class Compiler {
   }
 
   Result<requant::LayerParams> parameters(const requant::Layer& layer, std::string& reason) {
-    Result<requant::LayerParams> params = requant::choose_parameters(layer, strategy_);
+    Result<requant::LayerParams> params =
+        requant::choose_parameters(layer, strategy_, options_.strategy_options);
     if (params || params.error().code != ErrorCode::Unsupported) return params;
     reason =
         fmt::format("{} cannot express it: {}", requant::strategy_name(strategy_), params.error().message);

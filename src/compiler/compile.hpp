@@ -11,6 +11,7 @@
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 #include "num/reference.hpp"
+#include "requant/strategy.hpp"
 
 namespace peraxis::compiler {
 
@@ -20,6 +21,7 @@ struct Options {
   std::string strategy = "auto";  // a name of strategy_names(), or "auto": chosen by `accuracy`
   Accuracy accuracy = Accuracy::Fast;
   num::Reference reference = num::Reference::LitertRef;
+  requant::StrategyOptions strategy_options;  // settings of the strategies that have any
   bool no_fallback = false;  // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layers.hpp"
+#include "requant/out_cvt_groups.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -166,6 +167,48 @@ TEST(ExponentClasses, OneSetForEachExponent) {
   for (const ChannelSet& set : params->sets)
     for (const int32_t c : set.channels)
       EXPECT_EQ(-layer.channels[static_cast<size_t>(c)].fixed.exponent, set.dpu.out_shift);
+}
+
+TEST(Settings, DecideGroupsAndCorrection) {
+  LayerShape shape;
+  shape.channels = 40;
+  const Layer layer = random_layer(shape, 6);
+  StrategyOptions options;
+  options.correction = false;
+  Result<LayerParams> params = choose_parameters(layer, Strategy::MaxScale, options);
+  ASSERT_TRUE(params);
+  EXPECT_EQ(params->host, HostWork::None);  // nothing is corrected, and one set writes everything
+  options.group_size = 7;
+  params = choose_parameters(layer, Strategy::Groups, options);
+  ASSERT_TRUE(params);
+  EXPECT_EQ(params->sets.size(), 6U);
+  EXPECT_EQ(params->host, HostWork::Gather);
+  options = {};
+  options.max_ratio = 1.5;
+  params = choose_parameters(layer, Strategy::SortedGroups, options);
+  ASSERT_TRUE(params);
+  for (const ChannelSet& set : params->sets) EXPECT_LE(scale_ratio(layer, set.channels), 1.5);
+  options.group_size = 0;
+  EXPECT_FALSE(choose_parameters(layer, Strategy::Groups, options));
+}
+
+// The note's variant moves the bias to the largest scale: right for that channel alone.
+TEST(Settings, BiasRescaleChangesAllButTheLargest) {
+  LayerShape shape;
+  shape.channels = 3;
+  Layer layer = random_layer(shape, 7);
+  for (Channel& channel : layer.channels) channel.bias = 8000;
+  StrategyOptions options;
+  const Result<LayerParams> plain = choose_parameters(layer, Strategy::MaxScale, options);
+  options.bias_rescale = true;
+  const Result<LayerParams> rescaled = choose_parameters(layer, Strategy::MaxScale, options);
+  ASSERT_TRUE(plain && rescaled);
+  double largest = 0;
+  for (const Channel& channel : layer.channels) largest = std::max(largest, channel.multiplier);
+  for (size_t c = 0; c < 3; ++c) {
+    const int64_t moved = int64_t{rescaled->sets[0].params[c].a} - plain->sets[0].params[c].a;
+    EXPECT_EQ(moved, std::llround(8000 * (layer.channels[c].multiplier / largest - 1.0)));
+  }
 }
 
 TEST(DeadChannels, AreWrittenAsTheirConstant) {
