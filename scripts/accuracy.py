@@ -15,7 +15,6 @@ import subprocess
 import sys
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
 
 STRATEGIES = ["max-scale", "hw-multiply", "exponent-classes", "exponent-classes-tie-proof", "exact"]
 FOLDERS = ["demo", "real", "synth"]
@@ -35,6 +34,8 @@ INDEPENDENT = {
 
 def xnnpack_means(model, goldens):
     """Mean |difference| over all outputs of each input set, LiteRT's default kernels against the goldens."""
+    from ai_edge_litert.interpreter import Interpreter  # only this table needs it
+
     interpreter = Interpreter(model_path=model, num_threads=1)
     interpreter.allocate_tensors()
     means = []
@@ -52,11 +53,12 @@ def xnnpack_means(model, goldens):
     return means
 
 
-def compare(binary, model, goldens, strategy):
-    run = subprocess.run([binary, "compare", model, "--goldens", goldens, "--strategy", strategy, "--json"],
+def compare(binary, model, goldens, arguments):
+    """One `peraxis compare`: isolated figures, and per input set the mean and largest difference of the outputs."""
+    run = subprocess.run([binary, "compare", model, "--goldens", goldens, "--json", *arguments],
                          capture_output=True, text=True, check=False)
     if run.returncode != 0:
-        sys.exit(f"{model} {strategy}: {run.stderr}")
+        sys.exit(f"{model} {' '.join(arguments)}: {run.stderr}")
     report = json.loads(run.stdout)
     sets = {}
     for row in report["goldens"]["sets"]:
@@ -84,7 +86,7 @@ def main():
         directory = os.path.join(options.shared, "models", folder)
         for name in sorted(f[:-7] for f in os.listdir(directory) if f.endswith(".tflite")):
             model, goldens = (os.path.join(directory, name + end) for end in (".tflite", ".npz"))
-            rows = {s: compare(options.binary, model, goldens, s) for s in STRATEGIES}
+            rows = {s: compare(options.binary, model, goldens, ["--strategy", s]) for s in STRATEGIES}
             xnnpack = xnnpack_means(model, np.load(goldens))
             isolated.append(f"| {name} | " + " | ".join(f"{percent(rows[s]['percent'])} ({rows[s]['max']})" for s in STRATEGIES) + " |")
             end_to_end.append(f"| {name} | " + " / ".join(f"{m:.3f}" for m in xnnpack) + " | " + " | ".join(

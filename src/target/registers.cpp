@@ -6,7 +6,7 @@ namespace peraxis::rk3588 {
 namespace {
 
 // No two fields of a register may share a bit, and every field must lie in its 32 bits.
-constexpr bool fields_are_disjoint() {
+bool fields_are_disjoint() {
   for (const FieldInfo& a : kFields) {
     if (a.low + a.width > 32) return false;
     for (const FieldInfo& b : kFields) {

@@ -169,6 +169,10 @@ TEST(Convolution, AValueThatDoesNotFitNamesItsField) {
   EXPECT_NE(program.error().message.find("CNA.CONV_CON3.CONV_X_STRIDE: value 8"), std::string::npos);
 }
 
+TEST(RegisterTable, FieldsOfARegisterDoNotOverlap) {
+  EXPECT_TRUE(register_table_is_consistent());
+}
+
 TEST(NextAmount, CountsPairsOfWords) {
   // Odd lengths round up: 73 words need 37 pairs (corrections.md 7.2 item 11).
   EXPECT_EQ(static_cast<uint32_t>(*next_amount(130) >> 16), 64U);
