@@ -30,9 +30,9 @@ Isolated: per cent of the convolutions' values that differ, each layer on the re
 difference. End to end: mean difference of the outputs on input set 0. Tasks: register command programs of one run.
 
 What the research note found is here as measured fact: one scale a task and positional groups of 16 clip (differences of 40 to 250),
-rescaling the bias makes nearly every value wrong, sorting makes the largest difference smaller but the correction's second rounding
-stays, a task for every channel is right and needs thousands of tasks, hybrid lies between. The chip's own multiplier does as well
-as the last with one task a tile.
+rescaling the bias makes half of the values and more wrong, sorting makes the largest difference smaller but the correction's second rounding
+stays, a task for every channel is right and needs thousands of tasks, hybrid lies between. The chip's own multiplier does better
+than a task for every channel, with one task a tile.
 """
 
 
