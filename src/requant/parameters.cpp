@@ -12,8 +12,6 @@ namespace {
 
 using num::int128;
 
-constexpr int128 kFar = static_cast<int128>(1) << 100;
-
 int128 ceil_div(int128 a, int64_t b) {
   return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }

@@ -35,6 +35,7 @@ std::optional<Strategy> strategy_from_name(std::string_view name) {
 
 std::vector<Strategy> all_strategies() {
   std::vector<Strategy> all;
+  all.reserve(kEntries.size());
   for (size_t i = 0; i < kEntries.size(); ++i) all.push_back(static_cast<Strategy>(i));
   return all;
 }
