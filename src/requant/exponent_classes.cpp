@@ -89,7 +89,7 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
         if (!choose_addend(layer, channel, reference, set.dpu, params) ||
             !stays_in_int32(channel, params, set.dpu))
           return fail(ErrorCode::Unsupported, "channel {}: its sum can leave 32 bits", c);
-        if (certify(layer, channel, set.dpu, params).max > 1)
+        if (certify(layer, channel, reference, set.dpu, params).max > 1)
           return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1 LSB",
                       c, channel.multiplier);
       }

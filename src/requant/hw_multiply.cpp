@@ -107,9 +107,7 @@ bool fit_channel(const Job& job, int32_t c, const Gain& gain, const rk3588::DpuP
   }
   if (best_cost == 1e300) return false;
   if (!stays_in_int32(channel, params, dpu)) return false;
-  std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
-  for (int64_t& t : hardware) t += channel.addend - params.a;
-  return compare_thresholds(reference, hardware, channel.acc_min(), channel.acc_max()).max <= 1;
+  return certify(layer, channel, reference, dpu, params).max <= 1;
 }
 
 // Splits the total shift between BS and OUT_CVT. For one rounding the first is as small as the bound allows.

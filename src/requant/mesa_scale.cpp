@@ -2,7 +2,6 @@
 // compared with boards that run Mesa (npu/hardware.md 9.8). The gain is the float32 scale cut to 14 mantissa
 // bits and rounded up by one unit, with ties to even. Its corner bug (one scale in 16384 loses its exponent's
 // lowest bit) is kept: this is a copy of behaviour, not a recommendation.
-#include <algorithm>
 #include <bit>
 #include <numeric>
 
@@ -26,9 +25,7 @@ Result<LayerParams> mesa_scale(const Layer& layer, const StrategyOptions& option
     return fail(ErrorCode::Unsupported,
                 "the layer has per-axis scales with ratio {:.4g}; Mesa's formula has one",
                 scale_ratio(layer, all));
-  const auto live = std::find_if(layer.channels.begin(), layer.channels.end(),
-                                 [](const Channel& c) { return !c.constant; });
-  const double multiplier = live == layer.channels.end() ? 1.0 / 256 : live->multiplier;
+  const double multiplier = live_multiplier(layer);
   const OutCvt cvt = mesa_out_cvt(static_cast<float>(multiplier));
   if (cvt.scale > 32767 || cvt.shift < 0 || cvt.shift > 62)
     return fail(ErrorCode::Unsupported, "multiplier {:.6g} gives OUT_CVT {} / 2^{}, outside its fields",

@@ -29,6 +29,12 @@ double scale_ratio(const Layer& layer, const std::vector<int32_t>& channels) {
   return high > 0 && low > 0 ? high / low : 1.0;
 }
 
+double live_multiplier(const Layer& layer) {
+  for (const Channel& channel : layer.channels)
+    if (!channel.constant) return channel.multiplier;
+  return 1.0 / 256;
+}
+
 std::vector<std::vector<int32_t>> positional_groups(const Layer& layer, const StrategyOptions& options) {
   std::vector<std::vector<int32_t>> groups;
   for (size_t c = 0; c < layer.channels.size(); ++c) {

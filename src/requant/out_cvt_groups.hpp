@@ -24,6 +24,9 @@ OutCvt mesa_out_cvt(float scale);
 // Largest ratio of two live multipliers of `channels`; 1 for fewer than two.
 double scale_ratio(const Layer& layer, const std::vector<int32_t>& channels);
 
+// Multiplier of the first live channel; an ordinary one when every channel is constant.
+double live_multiplier(const Layer& layer);
+
 // Channels by position in runs of options.group_size.
 std::vector<std::vector<int32_t>> positional_groups(const Layer& layer, const StrategyOptions& options);
 

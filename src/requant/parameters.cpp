@@ -40,10 +40,6 @@ int128 multiply_threshold(int128 v, int32_t c, int32_t s) {
   return ceil_div(boundary, c);
 }
 
-int32_t factor_of(const rk3588::DpuParams& dpu, const ChannelParams& params) {
-  return dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c;
-}
-
 int64_t clip(int128 x, int64_t low, int64_t high) {
   return x < low ? low : (x > high ? high : static_cast<int64_t>(x));
 }
@@ -116,6 +112,11 @@ Certificate compare_thresholds(const std::vector<int64_t>& reference, const std:
 
 Certificate certify(const Layer& layer, const Channel& channel, const rk3588::DpuParams& dpu,
                     const ChannelParams& params) {
+  return certify(layer, channel, reference_thresholds(layer, channel), dpu, params);
+}
+
+Certificate certify(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
+                    const rk3588::DpuParams& dpu, const ChannelParams& params) {
   std::vector<int64_t> hardware;
   if (params.drop_weights || (dpu.multiply && params.c <= 0)) {
     // Constant: every threshold at or below the value is passed everywhere, the others nowhere.
@@ -127,8 +128,7 @@ Certificate certify(const Layer& layer, const Channel& channel, const rk3588::Dp
     hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
     for (int64_t& t : hardware) t += channel.addend - params.a;
   }
-  return compare_thresholds(reference_thresholds(layer, channel), hardware, channel.acc_min(),
-                            channel.acc_max());
+  return compare_thresholds(reference, hardware, channel.acc_min(), channel.acc_max());
 }
 
 bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {

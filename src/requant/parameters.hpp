@@ -32,6 +32,11 @@ struct Certificate {
   int32_t max = 0;        // largest difference
 };
 
+// The factor BS multiplies by: the register's, or the channel's record.
+inline int32_t factor_of(const rk3588::DpuParams& dpu, const ChannelParams& params) {
+  return dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c;
+}
+
 // The output of the DPU for raw sum `raw` (npu/hardware.md 9.1).
 int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw);
 
@@ -46,6 +51,9 @@ Certificate compare_thresholds(const std::vector<int64_t>& reference, const std:
 // Certificate of channel `layer.channels[channel]` with the given parameters.
 Certificate certify(const Layer& layer, const Channel& channel, const rk3588::DpuParams& dpu,
                     const ChannelParams& params);
+// The same for a caller that has the channel's reference_thresholds already.
+Certificate certify(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
+                    const rk3588::DpuParams& dpu, const ChannelParams& params);
 
 // Fills relu, bn_addend, relux and out_offset so that the layer's activation range is kept
 // (corrections.md 5). False when the range cannot be expressed exactly with this OUT_CVT.

@@ -87,8 +87,7 @@ bool stays_in_int32(const Channel& channel, const ChannelParams& params, const r
     const int64_t sum = raw + params.a;
     if (raw != num::saturate_int32(raw) || sum != num::saturate_int32(sum)) return false;
     if (!dpu.multiply) continue;
-    const int64_t v =
-        num::shift_ties_even(sum * (dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c), dpu.bs_shift);
+    const int64_t v = num::shift_ties_even(sum * factor_of(dpu, params), dpu.bs_shift);
     if (v != num::saturate_int32(v) || v + dpu.bn_addend != num::saturate_int32(v + dpu.bn_addend))
       return false;
   }

@@ -56,9 +56,11 @@ Result<LayerParams> two_scalar(const Layer& layer, const StrategyOptions&) {
     return fail(ErrorCode::Unsupported,
                 "the layer has per-axis scales with ratio {:.4g}; two scalars are one scale",
                 scale_ratio(layer, all));
-  const auto live = std::find_if(layer.channels.begin(), layer.channels.end(),
-                                 [](const Channel& c) { return !c.constant; });
-  const double multiplier = live == layer.channels.end() ? 1.0 / 256 : live->multiplier;
+  const double multiplier = live_multiplier(layer);
+
+  std::vector<std::vector<int64_t>> reference(all.size());
+  for (size_t c = 0; c < all.size(); ++c)
+    if (!layer.channels[c].constant) reference[c] = reference_thresholds(layer, layer.channels[c]);
 
   LayerParams best;
   double best_cost = 1e300;
@@ -82,8 +84,7 @@ Result<LayerParams> two_scalar(const Layer& layer, const StrategyOptions&) {
         continue;
       }
       double channel_cost = 0;
-      fits = choose_addend(layer, channel, reference_thresholds(layer, channel), set.dpu, set.params[c],
-                           &channel_cost) &&
+      fits = choose_addend(layer, channel, reference[c], set.dpu, set.params[c], &channel_cost) &&
              stays_in_int32(channel, set.params[c], set.dpu);
       cost += channel_cost;
     }
