@@ -32,8 +32,8 @@ Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans input
 }
 
 Result<CompiledModel> CompiledModel::create(const ir::Graph& graph, const compiler::Options& build,
-                                            int threads) {
-  exe::Executable executable = PERAXIS_TRY(compiler::compile(graph, build));
+                                            const plan::Plan& plan, int threads) {
+  exe::Executable executable = PERAXIS_TRY(compiler::compile(graph, build, plan));
   CompiledModel out;
   out.layers_ = executable.layers;
   out.device_ = PERAXIS_TRY(device::open_device("sim"));
@@ -74,7 +74,8 @@ std::optional<Difference> compare_outputs(const ir::Graph& graph, size_t op, con
 }
 
 Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, const TensorMap& reference,
-                                         const compiler::Options& build, int threads) {
+                                         const compiler::Options& build, const plan::Plan& plan,
+                                         int threads) {
   LayerComparison out;
   out.op = op;
   if (!ir::is_convolution_like(graph.ops[op].kind)) {
@@ -82,7 +83,8 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
     return out;
   }
   const ir::Graph alone = compiler::extract_operator(graph, op);
-  exe::Executable executable = PERAXIS_TRY(compiler::compile(alone, build));
+  const plan::Plan single = plan::plan_of_operator(plan, op);
+  exe::Executable executable = PERAXIS_TRY(compiler::compile(alone, build, single));
   out.plan = plan_of(executable.layers, alone, 0);
   out.plan.op = static_cast<int32_t>(op);
   if (out.plan.device != "npu") return out;

@@ -28,7 +28,8 @@ Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans input
 // A compiled model on a machine model of its own, run as often as needed.
 class CompiledModel {
  public:
-  static Result<CompiledModel> create(const ir::Graph& graph, const compiler::Options& build, int threads);
+  static Result<CompiledModel> create(const ir::Graph& graph, const compiler::Options& build,
+                                      const plan::Plan& plan, int threads);
   // Runs once; with `activations`, every tensor that the run completes is stored there.
   Result<std::vector<std::vector<uint8_t>>> run(InputSpans inputs, TensorMap* activations);
   const std::vector<exe::LayerPlan>& layers() const { return layers_; }
@@ -49,9 +50,9 @@ struct LayerComparison {
   std::optional<Difference> accumulated;  // none when the run did not keep the tensor
 };
 
-// The operator alone, compiled and run with the reference's activations.
+// The operator alone, compiled as the whole model's plan has it, and run with the reference's activations.
 Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, const TensorMap& reference,
-                                         const compiler::Options& build, int threads);
+                                         const compiler::Options& build, const plan::Plan& plan, int threads);
 
 // Of all outputs of the operator, as far as both maps have them.
 std::optional<Difference> compare_outputs(const ir::Graph& graph, size_t op, const TensorMap& got,

@@ -23,20 +23,45 @@ void add_strategy_options(CLI::App& app, BuildOptions& options) {
       app.add_option(
              "--correction", options.correction,
              "max-scale, groups, sorted-groups, hybrid: the host multiplies int8 down to the channel's own "
-             "scale: on or off")
-          ->check(CLI::IsMember({"on", "off"})));
+             "scale: on or off; groups and sorted-groups also 'multiply': the chip's multiplier inside a "
+             "group")
+          ->check(CLI::IsMember({"on", "off", "multiply"})));
   setting(
       app.add_option("--group-size", settings.group_size, "groups, sorted-groups, hybrid: channels a group")
           ->check(CLI::Range(1, 8192)));
   setting(app.add_option("--max-ratio", settings.max_ratio,
-                         "sorted-groups: a group ends where its scale ratio exceeds this")
+                         "sorted-groups, hw-multiply: a set ends where its scale ratio exceeds this")
               ->check(CLI::Range(1.0, 1e30)));
   setting(app.add_option("--hybrid-ratio", settings.hybrid_ratio,
                          "hybrid: layers above this scale ratio run channel by channel")
               ->check(CLI::Range(1.0, 1e30)));
+  app.add_flag("--vendor-factors", settings.vendor,
+               "hw-multiply: the vendor compiler's factors (2^14 * s / s_max, shift 14) instead of ours")
+      ->group(group);
   app.add_flag("--bias-rescale", settings.bias_rescale,
                "max-scale and groups: the research note's variant, wrong for every channel but the largest")
       ->group(group);
+}
+
+void add_cost_options(CLI::App& app, rk3588::CostConstants& cost) {
+  const char* group = "Constants of the time estimate";
+  const auto add = [&](const char* name, double& value, const char* text, const char* unit, double low,
+                       double high) {
+    app.add_option(name, value, text)
+        ->type_name(unit)
+        ->check(CLI::Range(low, high))
+        ->capture_default_str()
+        ->group(group);
+  };
+  add("--clock-ghz", cost.clock_ghz, "clock of the NPU", "GHZ", 0.01, 10);
+  add("--bandwidth-gbs", cost.bandwidth_gbs, "memory bandwidth of the NPU", "GB/S", 0.01, 1000);
+  add("--task-us", cost.task_us, "cost of a task besides its work: 50 on mainline, about 0 in a vendor chain",
+      "US", 0, 1e6);
+  add("--host-step-us", cost.host_step_us, "the chain of tasks stops for the host and goes on", "US", 0, 1e6);
+  add("--host-copy-ns", cost.host_copy_ns, "host: an int8 value copied", "NS", 0, 1e6);
+  add("--host-requantize-ns", cost.host_requantize_ns, "host: a value requantized", "NS", 0, 1e6);
+  add("--host-element-ns", cost.host_element_ns, "host: an output element of another operator", "NS", 0, 1e6);
+  add("--host-gmacs", cost.host_gmacs, "host: multiply-accumulates of a convolution", "GMAC/S", 1e-3, 1e6);
 }
 
 }  // namespace
@@ -66,7 +91,22 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                  ->check(CLI::IsMember({"litert-ref", "single-rounding"}))
                  ->capture_default_str(),
              options);
+  note_given(app.add_option("--max-mismatch", options.max_mismatch,
+                            "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
+                            "differ from the reference, least time below that")
+                 ->type_name("PERCENT")
+                 ->check(CLI::Range(0.0, 100.0)),
+             options);
+  note_given(not_empty(app.add_option("--calibrate", options.calibrate,
+                                      "input sets i<k>_<n>: accuracy is weighted by the activations seen on "
+                                      "them; repeatable"))
+                 ->type_name("F.npz")
+                 ->type_size(1)
+                 ->allow_extra_args(false)
+                 ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
+             options);
   add_strategy_options(app, options);
+  add_cost_options(app, options.cost);
 }
 
 CLI::Option* not_empty(CLI::Option* option) {
@@ -85,14 +125,21 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())
     return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy,
                  listed(names));
+  if (options.max_mismatch && options.strategy != "auto")
+    return usage("--max-mismatch chooses strategies itself; --strategy {} forces one", options.strategy);
+  if (options.max_mismatch && options.accuracy == "exact")
+    return usage("--max-mismatch and --accuracy exact contradict each other: exact lets nothing differ");
   compiler::Options out;
+  if (options.max_mismatch) out.max_mismatch = *options.max_mismatch / 100;
+  out.cost = options.cost;
   out.strategy = options.strategy;
   out.accuracy = options.accuracy == "exact" ? compiler::Accuracy::Exact : compiler::Accuracy::Fast;
   out.reference =
       options.reference == "single-rounding" ? num::Reference::SingleRounding : num::Reference::LitertRef;
   out.no_fallback = options.no_fallback;
   out.strategy_options = options.strategy_options;
-  out.strategy_options.correction = options.correction == "on";
+  out.strategy_options.correction = options.correction != "off";
+  out.strategy_options.multiply = options.correction == "multiply";
   out.model_hash = model_hash;
   return out;
 }

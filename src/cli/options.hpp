@@ -1,6 +1,7 @@
 // Options that several commands share, and what they mean to the compiler and the kernels.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct BuildOptions {
   bool no_fallback = false;
   std::string correction = "on";
   requant::StrategyOptions strategy_options;
+  std::optional<double> max_mismatch;  // per cent
+  std::vector<std::string> calibrate;  // .npz files
+  rk3588::CostConstants cost;
   // Names of those given on the command line: an executable was compiled with its own.
   std::vector<std::string> given;
 };

@@ -5,6 +5,7 @@
 #include "compiler/compile.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "compiler/program.hpp"
@@ -23,23 +24,38 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+// A tensor whose channel sets lie where the tasks wrote them, with a placement that says in which slots. Made
+// plain (by the host) only when an NPU operator needs it so.
+struct Scattered {
+  View view;
+  lower::InputCube cube;
+  int32_t placement = -1;
+  bool readable = false;  // the plan lets its consumers read it there
+  exe::HostStep gather;   // without regions
+  std::vector<lower::Region> regions;
+};
+
 struct TensorState {
   bool on_host = false;
   std::vector<std::pair<View, int32_t>> on_device;  // view, placement index
+  std::optional<Scattered> scattered;
 };
 
 class Compiler {
  public:
-  Compiler(const ir::Graph& graph, const Options& options, Strategy strategy)
-      : graph_(graph), options_(options), strategy_(strategy), states_(graph.tensors.size()) {}
+  Compiler(const ir::Graph& graph, const Options& options, const plan::Plan& plan)
+      : graph_(graph),
+        options_(options),
+        states_(graph.tensors.size()),
+        layer_of_(graph.ops.size(), nullptr) {
+    for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
+  }
 
   Result<exe::Executable> run() {
     for (const int32_t t : graph_.inputs) state(t).on_host = true;
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
-      if (options_.progress)
-        options_.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph_.ops.size()));
       if (Status ok = lower_op(op); !ok)
         return with_note(std::move(ok).error(), fmt::format("while compiling {}", graph_.op_label(op)));
       ++clock_;
@@ -56,13 +72,15 @@ class Compiler {
       run_on_cpu(op);
       return {};
     }
-    const std::string refusal = lower::npu_refusal(graph_, op);
-    if (refusal.empty()) return lower_npu(op);
+    const plan::LayerPlan* layer = layer_of_[op];
+    if (layer == nullptr)
+      return fail(ErrorCode::InvalidArgument, "the plan has no layer for operator {}", op);
+    if (layer->on_npu()) return lower_npu(*layer);
     if (options_.no_fallback)
-      return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), refusal);
+      return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), layer->refusal);
     run_on_cpu(op);
     plan_.layers.push_back(
-        {static_cast<int32_t>(op), "cpu", "", refusal, 0, lower::geometry(graph_, op).macs()});
+        {static_cast<int32_t>(op), "cpu", "", layer->refusal, 0, layer->geometry.macs(), true, {}});
     return {};
   }
 
@@ -84,8 +102,9 @@ class Compiler {
 
   void to_host(int32_t tensor) {
     TensorState& s = state(tensor);
-    if (s.on_host || s.on_device.empty()) return;
-    plan_.steps.push_back(placement_step(exe::StepKind::Download, s.on_device.front().second));
+    if (s.on_host || (s.on_device.empty() && !s.scattered)) return;
+    const int32_t from = s.on_device.empty() ? s.scattered->placement : s.on_device.front().second;
+    plan_.steps.push_back(placement_step(exe::StepKind::Download, from));
     s.on_host = true;
   }
 
@@ -113,6 +132,9 @@ class Compiler {
   }
 
   int32_t to_device(int32_t tensor, const View& view) {
+    TensorState& s = state(tensor);
+    if (s.scattered && s.scattered->view == view && s.on_device.empty() && !s.on_host)
+      add_host_step(exe::StepKind::Gather, tensor, view, s.scattered->gather, s.scattered->regions);
     for (const auto& [have, placement] : state(tensor).on_device)
       if (have == view) return placement;
     to_host(tensor);
@@ -123,32 +145,34 @@ class Compiler {
     return placement;
   }
 
-  Result<requant::LayerParams> parameters(const requant::Layer& layer, std::string& reason) {
-    Result<requant::LayerParams> params =
-        requant::choose_parameters(layer, strategy_, options_.strategy_options);
-    if (params || params.error().code != ErrorCode::Unsupported) return params;
-    reason =
-        fmt::format("{} cannot express it: {}", requant::strategy_name(strategy_), params.error().message);
-    return requant::choose_parameters(layer, Strategy::Exact);
-  }
-
-  Status lower_npu(size_t op_index) {
-    const ir::Op& op = graph_.ops[op_index];
-    const lower::Geometry g = lower::geometry(graph_, op_index);
-    const requant::Layer layer = PERAXIS_TRY(requant::describe(graph_, op_index, options_.reference));
-    std::string reason;
-    const requant::LayerParams params = PERAXIS_TRY(parameters(layer, reason));
-    const int32_t input = to_device(op.inputs[0], {g.in_h, g.in_w, g.in_c});
-    const int32_t input_allocation = plan_.placement_allocations[static_cast<size_t>(input)];
+  Status lower_npu(const plan::LayerPlan& chosen) {
+    const ir::Op& op = graph_.ops[chosen.op];
+    const lower::Geometry& g = chosen.geometry;
+    const View view{g.in_h, g.in_w, g.in_c};
+    const std::optional<Scattered>& scattered = state(op.inputs[0]).scattered;
+    const lower::InputCube input =
+        scattered && scattered->readable && scattered->view == view && lower::takes_scattered_input(g)
+            ? scattered->cube
+            : lower::plain_input(
+                  g, plan_.placement_allocations[static_cast<size_t>(to_device(op.inputs[0], view))]);
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
-    const lower::LoweredLayer lowered = PERAXIS_TRY(
-        lower::lower_convolution(graph_, op_index, layer, params, input_allocation, limits, plan_.memory));
-    plan_.memory.touch(input_allocation, clock_);
+    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
+        graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory));
+    plan_.memory.touch(input.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
-    add_tasks(op_index, g, lowered);
-    finish_layer(op_index, g, layer, params, lowered);
-    plan_.layers.push_back({static_cast<int32_t>(op_index), "npu", requant::strategy_name(params.strategy),
-                            reason, static_cast<int32_t>(lowered.tasks.size()), g.macs()});
+    add_tasks(chosen.op, g, lowered);
+    finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
+    exe::LayerPlan record{static_cast<int32_t>(chosen.op),
+                          "npu",
+                          requant::strategy_name(chosen.params.strategy),
+                          chosen.reason,
+                          static_cast<int32_t>(lowered.tasks.size()),
+                          g.macs(),
+                          chosen.certificate.every_reading,
+                          {}};
+    for (const requant::ChannelCertificate& channel : chosen.certificate.channels)
+      record.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
+    plan_.layers.push_back(std::move(record));
     return {};
   }
 
@@ -177,22 +201,15 @@ class Compiler {
 
   // The output tensor: written by the tasks themselves, or made by a host step from their cubes.
   void finish_layer(size_t op_index, const lower::Geometry& g, const requant::Layer& layer,
-                    const requant::LayerParams& params, const lower::LoweredLayer& lowered) {
+                    const requant::LayerParams& params, const lower::LoweredLayer& lowered, bool scattered) {
     const int32_t output = graph_.ops[op_index].outputs[0];
     const View view{g.out_h, g.out_w, g.out_c};
     if (params.host == HostWork::None) {
       add_placement(output, view, lowered.regions[0].allocation, lowered.regions[0].slots);
       return;
     }
-    const int64_t slots = lower::round_up(g.out_c, 16);
-    const int32_t placement =
-        add_placement(output, view, plan_.memory.add_activation(g.out_h * g.out_w * slots), slots);
     exe::HostStep host;
     host.op = static_cast<int32_t>(op_index);
-    for (const lower::Region& region : lowered.regions) {
-      host.regions.push_back({kActivationBuffer, 0, region.h, region.w, region.slots, region.element_bytes});
-      plan_.host_regions.push_back(region.allocation);
-    }
     host.rounding = static_cast<exe::Rounding>(layer.rounding);
     host.zero_point = layer.z_out;
     host.low = layer.low;
@@ -214,10 +231,30 @@ class Compiler {
       }
       host.channels.push_back(channel);
     }
-    exe::Step step = placement_step(params.host == HostWork::Gather       ? exe::StepKind::Gather
-                                    : params.host == HostWork::Requantize ? exe::StepKind::Requantize
-                                                                          : exe::StepKind::Correct,
-                                    placement);
+    if (params.host == HostWork::Gather) {
+      lower::InputCube cube = lower::scattered_output(lowered, g);
+      const int32_t placement = add_placement(output, view, cube.allocation, cube.slots);
+      plan_.placements.back().slot_of = cube.slot_of;
+      state(output).on_device.pop_back();  // not in its plain form
+      state(output).scattered = {view,      std::move(cube), placement,
+                                 scattered, std::move(host), lowered.regions};
+      return;
+    }
+    add_host_step(params.host == HostWork::Requantize ? exe::StepKind::Requantize : exe::StepKind::Correct,
+                  output, view, std::move(host), lowered.regions);
+  }
+
+  void add_host_step(exe::StepKind kind, int32_t tensor, const View& view, exe::HostStep host,
+                     const std::vector<lower::Region>& regions) {
+    const int64_t slots = lower::round_up(view.c, 16);
+    const int32_t placement =
+        add_placement(tensor, view, plan_.memory.add_activation(view.h * view.w * slots), slots);
+    for (const lower::Region& region : regions) {
+      host.regions.push_back({kActivationBuffer, 0, region.h, region.w, region.slots, region.element_bytes});
+      plan_.host_regions.push_back({region.allocation, region.offset});
+      plan_.memory.touch(region.allocation, clock_);
+    }
+    exe::Step step = placement_step(kind, placement);
     step.op = host.op;
     step.host_step = static_cast<int32_t>(plan_.host_steps.size());
     plan_.host_steps.push_back(std::move(host));
@@ -232,7 +269,7 @@ class Compiler {
     out.model_hash = options_.model_hash;
     out.accuracy = options_.accuracy == Accuracy::Exact ? "exact" : "fast";
     out.reference = options_.reference == num::Reference::LitertRef ? "litert-ref" : "single-rounding";
-    out.strategy = requant::strategy_name(strategy_);
+    out.strategy = options_.strategy;
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
@@ -241,8 +278,8 @@ class Compiler {
 
   const ir::Graph& graph_;
   const Options& options_;
-  const Strategy strategy_;
   std::vector<TensorState> states_;
+  std::vector<const plan::LayerPlan*> layer_of_;  // by operator
   std::set<int32_t> cpu_constants_;
   ProgramPlan plan_;
   int32_t clock_ = 0;
@@ -257,19 +294,39 @@ std::vector<std::string> strategy_names() {
   return names;
 }
 
-Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) {
+Result<plan::PlannerOptions> planner_options(const Options& options) {
   if (options.target != "rk3588")
     return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588",
                 options.target);
-  Strategy strategy = options.accuracy == Accuracy::Exact ? Strategy::Exact : Strategy::HwMultiply;
+  if (options.max_mismatch && !(*options.max_mismatch >= 0 && *options.max_mismatch <= 1))
+    return fail(ErrorCode::InvalidArgument, "the share of outputs that may differ is {}, expected 0 to 1",
+                *options.max_mismatch);
+  plan::PlannerOptions out;
   if (options.strategy != "auto") {
-    const auto named = requant::strategy_from_name(options.strategy);
-    if (!named)
+    out.forced = requant::strategy_from_name(options.strategy);
+    if (!out.forced)
       return fail(ErrorCode::InvalidArgument, "strategy '{}' is not known; there are: auto, {}",
                   options.strategy, fmt::join(strategy_names(), ", "));
-    strategy = *named;
   }
-  return Compiler(graph, options, strategy).run();
+  out.exact = options.accuracy == Accuracy::Exact && !out.forced;
+  out.max_mismatch = options.max_mismatch;
+  out.reference = options.reference;
+  out.strategy_options = options.strategy_options;
+  out.cost = options.cost;
+  out.limits = {options.max_tile_rows, options.max_task_channels};
+  out.histograms = options.histograms;
+  out.progress = options.progress;
+  return out;
+}
+
+Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan) {
+  return Compiler(graph, options, plan).run();
+}
+
+Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) {
+  const plan::PlannerOptions planning = PERAXIS_TRY(planner_options(options));
+  const plan::Plan plan = PERAXIS_TRY(plan::make_plan(graph, planning));
+  return compile(graph, options, plan);
 }
 
 ir::Graph extract_operator(const ir::Graph& graph, size_t op_index) {

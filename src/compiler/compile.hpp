@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 #include "num/reference.hpp"
+#include "plan/planner.hpp"
 #include "requant/strategy.hpp"
 
 namespace peraxis::compiler {
@@ -22,6 +25,10 @@ struct Options {
   Accuracy accuracy = Accuracy::Fast;
   num::Reference reference = num::Reference::LitertRef;
   requant::StrategyOptions strategy_options;  // settings of the strategies that have any
+  std::optional<double> max_mismatch;  // 'auto': share of outputs allowed to differ, 0..1 (plan/planner.hpp)
+  rk3588::CostConstants cost;          // what the planner's time estimate is made of
+  // Calibration by operator: counts of output values, [channel][256].
+  std::map<int32_t, std::vector<int64_t>> histograms;
   bool no_fallback = false;  // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
@@ -35,8 +42,13 @@ struct Options {
 // "max-scale", "hw-multiply", ... in the order of strategies.def.
 std::vector<std::string> strategy_names();
 
+// What the planner is asked under these options. Errors name an unknown target or strategy.
+Result<plan::PlannerOptions> planner_options(const Options& options);
+
 // The graph must have passed ir::verify. Errors name the operator.
 Result<exe::Executable> compile(const ir::Graph& graph, const Options& options);
+// The same with a plan made before (plan::make_plan of this graph).
+Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
 
 // One operator as a graph of its own: its activations become inputs and outputs, constants are kept.
 // Tensor indices are kept too (unused tensors stay, empty), so reports can name them.

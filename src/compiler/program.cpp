@@ -18,6 +18,29 @@ exe::Relocation relocation(int64_t word, const lower::MemoryPlan& memory,
   return {word, at.constant ? kConstantBuffer : kActivationBuffer, at.offset + address.offset};
 }
 
+// A job runs at most kMaxChainTasks tasks: longer ones become several. A job finds nothing in CBUF, so no cut
+// falls before a task that uses again what the task before it left there.
+Status cut_long_jobs(ProgramPlan& plan) {
+  std::vector<exe::Step> steps;
+  for (exe::Step step : plan.steps) {
+    while (step.kind == exe::StepKind::Job && step.task_count > rk3588::kMaxChainTasks) {
+      int32_t count = rk3588::kMaxChainTasks;
+      while (count > 0 && plan.tasks[static_cast<size_t>(step.first_task + count)].task.weight_reuse) --count;
+      if (count == 0)
+        return fail(ErrorCode::Internal, "more than {} tasks from task {} on share their weights",
+                    rk3588::kMaxChainTasks, step.first_task);
+      exe::Step job = step;
+      job.task_count = count;
+      steps.push_back(job);
+      step.first_task += count;
+      step.task_count -= count;
+    }
+    steps.push_back(step);
+  }
+  plan.steps = std::move(steps);
+  return {};
+}
+
 // Emits every task's words into `words`, filling first_word and words of its info.
 Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executable& out) {
   std::vector<emit::Program> programs;
@@ -54,6 +77,7 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
 
 Result<exe::Executable> assemble(ProgramPlan&& plan) {
   PERAXIS_TRY(plan.memory.place());
+  PERAXIS_TRY(cut_long_jobs(plan));
   exe::Executable out;
   std::vector<uint64_t> words;
   PERAXIS_TRY(emit_tasks(plan, words, out));
@@ -78,8 +102,10 @@ Result<exe::Executable> assemble(ProgramPlan&& plan) {
     plan.placements[p].cube.offset = plan.memory.location(plan.placement_allocations[p]).offset;
   size_t region = 0;
   for (exe::HostStep& host : plan.host_steps)
-    for (exe::Cube& cube : host.regions)
-      cube.offset = plan.memory.location(plan.host_regions[region++]).offset;
+    for (exe::Cube& cube : host.regions) {
+      const rk3588::SymbolicAddress& at = plan.host_regions[region++];
+      cube.offset = plan.memory.location(at.allocation).offset + at.offset;
+    }
   for (const PlannedTask& task : plan.tasks) out.tasks.push_back(task.info);
   out.placements = std::move(plan.placements);
   out.host_steps = std::move(plan.host_steps);

@@ -22,10 +22,10 @@ struct ProgramPlan {
   lower::MemoryPlan memory;
   std::vector<PlannedTask> tasks;
   std::vector<exe::Step> steps;
-  std::vector<exe::Placement> placements;      // offsets filled in by assemble
-  std::vector<int32_t> placement_allocations;  // one a placement
-  std::vector<exe::HostStep> host_steps;       // region offsets filled in by assemble
-  std::vector<int32_t> host_regions;           // allocations of all regions, in host-step order
+  std::vector<exe::Placement> placements;             // offsets filled in by assemble
+  std::vector<int32_t> placement_allocations;         // one a placement
+  std::vector<exe::HostStep> host_steps;              // region offsets filled in by assemble
+  std::vector<rk3588::SymbolicAddress> host_regions;  // of all regions, in host-step order
   std::vector<exe::LayerPlan> layers;
 };
 

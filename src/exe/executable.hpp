@@ -71,12 +71,15 @@ struct Placement {
   int64_t c = 0;  // logical channels
   bool is_uint8 = false;
   int32_t zero_point = 0;  // in the int8 domain
+  // Slot of every channel, for the output of several channel sets that stays where its tasks wrote it
+  // (download and consumers read it there; nothing uploads to it). Empty: channel c is in slot c.
+  std::vector<int32_t> slot_of;
 };
 
 enum class StepKind : uint8_t {
   Cpu,         // run operator `op` with the CPU kernels (host arrays in, host arrays out)
   Upload,      // host array of placements[placement].tensor -> device cube
-  Download,    // device cube -> host array
+  Download,    // device cube -> host array (channels in their order)
   Job,         // tasks [first_task, first_task + task_count) as one chain
   Gather,      // host_steps[host_step]: int8 cubes of channel subsets -> placement's cube
   Requantize,  // host_steps[host_step]: int32 cubes -> placement's cube, by the reference arithmetic
@@ -115,6 +118,13 @@ struct HostStep {
   int32_t low = -128, high = 127;  // activation range, int8 domain
 };
 
+// What is proved of one output channel, against the reference the executable names.
+struct ChannelCertificate {
+  int64_t acc_min = 0, acc_max = 0;  // reachable accumulators
+  int64_t differing = 0;             // of those, with another output
+  int32_t max = 0;                   // largest difference, LSB
+};
+
 // How each convolution-like operator is run, for reports.
 struct LayerPlan {
   int32_t op = 0;
@@ -123,6 +133,8 @@ struct LayerPlan {
   std::string reason;    // why it is on the CPU, or why the strategy differs from the one asked for
   int32_t tasks = 0;
   int64_t macs = 0;
+  bool every_reading = true;  // no open reading of the chip's tie rules changes the certificate
+  std::vector<ChannelCertificate> certificate;  // one an output channel; empty on the CPU
 };
 
 struct Executable {

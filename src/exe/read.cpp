@@ -66,7 +66,7 @@ class Reader {
                   t.set()};
     }));
     PERAXIS_TRY(structs(f_.placements(), e.placements, [](const file::Placement& p) {
-      return Placement{p.tensor(), cube(p.cube()), p.c(), p.is_uint8(), p.zero_point()};
+      return Placement{p.tensor(), cube(p.cube()), p.c(), p.is_uint8(), p.zero_point(), {}};
     }));
     PERAXIS_TRY(host_steps(e));
     PERAXIS_TRY(structs(f_.steps(), e.steps, [](const file::Step& s) {
@@ -78,6 +78,7 @@ class Reader {
                   s.host_step()};
     }));
     PERAXIS_TRY(layers(e));
+    PERAXIS_TRY(placement_slots(e));
     return e;
   }
 
@@ -152,6 +153,17 @@ class Reader {
     }
     return {};
   }
+  Status placement_slots(Executable& e) {
+    if (f_.placement_slots() == nullptr) return {};
+    for (const file::PlacementSlots* slots : *f_.placement_slots()) {
+      const int32_t p = slots->placement();
+      if (p < 0 || static_cast<size_t>(p) >= e.placements.size())
+        return bad("channel slots for placement {} of {}", p, e.placements.size());
+      PERAXIS_TRY(spend(slots->slot_of()->size(), sizeof(int32_t)));
+      e.placements[static_cast<size_t>(p)].slot_of.assign(slots->slot_of()->begin(), slots->slot_of()->end());
+    }
+    return {};
+  }
   Status layers(Executable& e) {
     for (const file::LayerPlan* l : *f_.layers()) {
       PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
@@ -162,6 +174,10 @@ class Reader {
       PERAXIS_TRY(text(l->reason(), out.reason));
       out.tasks = l->tasks();
       out.macs = l->macs();
+      out.every_reading = l->every_reading();
+      PERAXIS_TRY(structs(l->certificate(), out.certificate, [](const file::ChannelCertificate& c) {
+        return ChannelCertificate{c.acc_min(), c.acc_max(), c.differing(), c.max()};
+      }));
     }
     return {};
   }

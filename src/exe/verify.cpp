@@ -169,6 +169,16 @@ class Verifier {
     if (p.c < 1 || p.c > p.cube.channels)
       return bad("tensor {}: {} channels in a cube of {}", p.tensor, p.c, p.cube.channels);
     if (!is_int8(p.zero_point)) return bad("tensor {}: zero point {} is no int8", p.tensor, p.zero_point);
+    if (p.slot_of.empty()) return {};
+    if (static_cast<int64_t>(p.slot_of.size()) != p.c)
+      return bad("tensor {}: slots of {} channels, it has {}", p.tensor, p.slot_of.size(), p.c);
+    std::vector<bool> taken(static_cast<size_t>(p.cube.channels));
+    for (const int32_t slot : p.slot_of) {
+      if (slot < 0 || slot >= p.cube.channels)
+        return bad("tensor {}: channel slot {} in a cube of {}", p.tensor, slot, p.cube.channels);
+      if (taken[static_cast<size_t>(slot)]) return bad("tensor {}: two channels in slot {}", p.tensor, slot);
+      taken[static_cast<size_t>(slot)] = true;
+    }
     return {};
   }
 
@@ -212,6 +222,7 @@ class Verifier {
         if (s.op < 0) return bad("operator index {}", s.op);
         return {};
       case StepKind::Upload:
+        return plain_placement(s);
       case StepKind::Download:
         return placement_index(s);
       case StepKind::Job:
@@ -233,8 +244,16 @@ class Verifier {
     return {};
   }
 
-  Status host_step_into_placement(const Step& s, int32_t element_bytes) const {
+  // One that can be written channel by channel.
+  Status plain_placement(const Step& s) const {
     PERAXIS_TRY(placement_index(s));
+    if (!e_.placements[static_cast<size_t>(s.placement)].slot_of.empty())
+      return bad("it writes placement {}, whose channels lie in slots of their own", s.placement);
+    return {};
+  }
+
+  Status host_step_into_placement(const Step& s, int32_t element_bytes) const {
+    PERAXIS_TRY(plain_placement(s));
     if (!is_index(s.host_step, e_.host_steps))
       return bad("host step {} of {}", s.host_step, e_.host_steps.size());
     const HostStep& h = e_.host_steps[static_cast<size_t>(s.host_step)];
@@ -256,6 +275,19 @@ class Verifier {
     if (l.op < 0) return bad("operator index {}", l.op);
     if (l.device != "npu" && l.device != "cpu") return bad("device '{}' is neither npu nor cpu", l.device);
     if (l.tasks < 0 || l.macs < 0) return bad("a negative count: {} tasks, {} MACs", l.tasks, l.macs);
+    for (size_t c = 0; c < l.certificate.size(); ++c) {
+      const ChannelCertificate& entry = l.certificate[c];
+      if (entry.acc_min > entry.acc_max)
+        return bad("channel {}: accumulators {}..{}", c, entry.acc_min, entry.acc_max);
+      // In unsigned arithmetic: the range of a broken file may be all of int64.
+      const uint64_t steps = static_cast<uint64_t>(entry.acc_max) - static_cast<uint64_t>(entry.acc_min);
+      if (entry.differing < 0 ||
+          static_cast<uint64_t>(entry.differing) > steps + (steps < UINT64_MAX ? 1 : 0))
+        return bad("channel {}: {} differing values among accumulators {}..{}", c, entry.differing,
+                   entry.acc_min, entry.acc_max);
+      if (entry.max < 0 || entry.max > 255 || (entry.max == 0) != (entry.differing == 0))
+        return bad("channel {}: {} differing values, at most by {}", c, entry.differing, entry.max);
+    }
     return {};
   }
 

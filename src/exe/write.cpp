@@ -22,7 +22,11 @@ int64_t estimate_bytes(const Executable& e) {
   for (const Buffer& b : e.buffers) bytes += b.data.size() + b.name.size() + 128;
   for (const HostStep& h : e.host_steps)
     bytes += h.regions.size() * sizeof(Cube) + h.channels.size() * sizeof(HostChannel) + 128;
-  for (const LayerPlan& l : e.layers) bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192;
+  for (const Placement& p : e.placements)
+    bytes += static_cast<int64_t>(p.slot_of.size() * sizeof(int32_t)) + (p.slot_of.empty() ? 0 : 32);
+  for (const LayerPlan& l : e.layers)
+    bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
+             static_cast<int64_t>(l.certificate.size() * sizeof(file::ChannelCertificate));
   for (const std::string* s : {&e.target, &e.compiler, &e.model, &e.accuracy, &e.reference, &e.strategy})
     bytes += s->size() + 16;
   return static_cast<int64_t>(bytes);
@@ -93,8 +97,23 @@ Offset<Vector<Offset<file::LayerPlan>>> make_layers(FlatBufferBuilder& builder, 
     const auto device = builder.CreateString(l.device);
     const auto strategy = builder.CreateString(l.strategy);
     const auto reason = builder.CreateString(l.reason);
-    return file::CreateLayerPlan(builder, l.op, device, strategy, reason, l.tasks, l.macs);
+    const auto certificate =
+        structs<file::ChannelCertificate>(builder, l.certificate, [](const ChannelCertificate& c) {
+          return file::ChannelCertificate(c.acc_min, c.acc_max, c.differing, c.max);
+        });
+    return file::CreateLayerPlan(builder, l.op, device, strategy, reason, l.tasks, l.macs, l.every_reading,
+                                 certificate);
   });
+}
+
+Offset<Vector<Offset<file::PlacementSlots>>> make_placement_slots(FlatBufferBuilder& builder,
+                                                                  const Executable& e) {
+  std::vector<Offset<file::PlacementSlots>> out;
+  for (size_t p = 0; p < e.placements.size(); ++p)
+    if (!e.placements[p].slot_of.empty())
+      out.push_back(file::CreatePlacementSlots(builder, static_cast<int32_t>(p),
+                                               builder.CreateVector(e.placements[p].slot_of)));
+  return builder.CreateVector(out);
 }
 
 Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable& e) {
@@ -119,13 +138,14 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
                       convert<file::StepKind>(s.kind));
   });
   const auto layers = make_layers(builder, e);
+  const auto placement_slots = make_placement_slots(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers);
+                             layers, placement_slots);
 }
 
 }  // namespace

@@ -36,10 +36,12 @@ struct Context {
   const Geometry& g;
   const requant::Layer& layer;
   const Weights& weights;
-  int32_t input;
+  const InputCube& input;
   const TileLimits& limits;
   MemoryPlan& memory;
   LoweredLayer& out;
+  int32_t shared_output;  // allocation of all regions; -1: one each
+  bool pack;              // false: only shapes, addresses and sizes; constants stay empty
 };
 
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
@@ -85,7 +87,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
   int32_t operands = -1;
   const int64_t operand_bytes = dpu.records() ? kOperandRecordBytes / kOperandRecordChannels : 4;
   if (!dpu.int32_output)
-    operands = x.memory.add_constant(pack_operands(p.slot_params, dpu.records(), x.layer.z_w));
+    operands = x.memory.add_constant(x.pack ? pack_operands(p.slot_params, dpu.records(), x.layer.z_w)
+                                            : std::vector<uint8_t>());
   const Region& region = x.out.regions[static_cast<size_t>(p.region)];
   const int64_t plane_bytes = x.g.out_h * x.g.out_w * kAtomBytes;
   const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
@@ -105,7 +108,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
       }
       task.in_height = rows.in_rows;
       task.pad_top = rows.pad_top;
-      task.input = {x.input, (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
+      task.input = {x.input.allocation,
+                    (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
       task.kernels = depthwise ? 1 : slots;
       task.weight_bytes_per_kernel = taps * task.in_channels;
       task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
@@ -114,7 +118,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
       task.out_height = rows.rows;
       task.out_channels = slots;
       task.out_channels_real = std::max<int32_t>(real, 1);
-      task.output = {region.allocation, (p.first_out_slot + first) / slots_per_atom * plane_bytes +
+      task.output = {region.allocation, region.offset +
+                                            (p.first_out_slot + first) / slots_per_atom * plane_bytes +
                                             rows.first * x.g.out_w * kAtomBytes};
       task.operands = {operands, operand_bytes * first};
       x.out.tasks.push_back({task, p.shape, rows, real, p.set});
@@ -123,13 +128,26 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
   return {};
 }
 
+// A region of its own, or behind the last one in the layer's shared allocation.
+void add_region(const Context& x, int64_t slots, int32_t element_bytes) {
+  Region region{-1, 0, x.g.out_h, x.g.out_w, slots, element_bytes};
+  if (x.shared_output >= 0) {
+    region.allocation = x.shared_output;
+    if (!x.out.regions.empty()) region.offset = x.out.regions.back().offset + x.out.regions.back().bytes();
+    x.memory.grow_activation(x.shared_output, region.bytes());
+  } else {
+    region.allocation = x.memory.add_activation(region.bytes());
+  }
+  x.out.regions.push_back(region);
+}
+
 Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) {
   const bool sums = set.dpu.int32_output && x.layer.z_w != 0;
   const auto count = static_cast<int64_t>(set.channels.size());
   Program p;
   p.set = p.region = set_index;
-  p.in_channels = round_up(x.g.in_c, kAtomBytes);
-  p.in_channels_real = x.g.in_c;
+  p.in_channels = x.input.slots;
+  p.in_channels_real = x.input.slot_of.empty() ? x.g.in_c : x.input.slots;
   p.out_slots = round_up(count + (sums ? 1 : 0), kKernelGroup);
   p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
   for (int64_t s = 0; s < count; ++s) {
@@ -137,20 +155,24 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
     x.out.channels[static_cast<size_t>(set.channels[static_cast<size_t>(s)])] = {
         set_index, static_cast<int32_t>(s), sums ? static_cast<int32_t>(count) : -1};
   }
+  std::vector<int64_t> channel_in(static_cast<size_t>(p.in_channels), -1);  // by input slot
+  for (int64_t c = 0; c < x.g.in_c; ++c)
+    channel_in[static_cast<size_t>(x.input.slot_of.empty() ? c : x.input.slot_of[static_cast<size_t>(c)])] =
+        c;
   // Dummy input channels hold whatever the cube holds: the weight that cancels CPEND's term.
   const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
-  p.packed_weights =
-      pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
-                          [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
-                            if (slot == count && sums) return in < x.g.in_c ? 1 : 0;
-                            if (slot >= count) return 0;
-                            if (in >= x.g.in_c || set.params[static_cast<size_t>(slot)].drop_weights)
-                              return neutral;
-                            return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, in);
-                          });
-  Region region{x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots * (set.dpu.int32_output ? 4 : 1)),
-                x.g.out_h, x.g.out_w, p.out_slots, set.dpu.int32_output ? 4 : 1};
-  x.out.regions.push_back(region);
+  if (x.pack)
+    p.packed_weights =
+        pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
+                            [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+                              const int64_t channel = channel_in[static_cast<size_t>(in)];
+                              if (slot == count && sums) return channel >= 0 ? 1 : 0;
+                              if (slot >= count) return 0;
+                              if (channel < 0 || set.params[static_cast<size_t>(slot)].drop_weights)
+                                return neutral;
+                              return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, channel);
+                            });
+  add_region(x, p.out_slots, set.dpu.int32_output ? 4 : 1);
   return emit_program(x, std::move(p), set.dpu);
 }
 
@@ -171,14 +193,14 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
     p.slot_params[static_cast<size_t>(slot)] = &set.params[i];
     x.out.channels[static_cast<size_t>(set.channels[i])] = {set_index, static_cast<int32_t>(slot), -1};
   }
-  p.packed_weights = pack_depthwise_weights(
-      p.in_channels, x.g.kernel_h, x.g.kernel_w, [&](int64_t slot, int64_t ky, int64_t kx) -> int64_t {
-        const ChannelParams* params = p.slot_params[static_cast<size_t>(slot)];
-        if (params == nullptr || params->drop_weights) return x.layer.z_w;
-        return x.weights.at(first + slot, ky, kx, 0);
-      });
-  x.out.regions.push_back(
-      {x.memory.add_activation(x.g.out_h * x.g.out_w * p.out_slots), x.g.out_h, x.g.out_w, p.out_slots, 1});
+  if (x.pack)
+    p.packed_weights = pack_depthwise_weights(
+        p.in_channels, x.g.kernel_h, x.g.kernel_w, [&](int64_t slot, int64_t ky, int64_t kx) -> int64_t {
+          const ChannelParams* params = p.slot_params[static_cast<size_t>(slot)];
+          if (params == nullptr || params->drop_weights) return x.layer.z_w;
+          return x.weights.at(first + slot, ky, kx, 0);
+        });
+  add_region(x, p.out_slots, 1);
   return emit_program(x, std::move(p), set.dpu);
 }
 
@@ -186,8 +208,7 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
   const bool sums = x.layer.z_w != 0;
   const int64_t blocks = ceil_div(x.g.out_c, kKernelGroup);
   const int64_t slots = sums ? 2 * kKernelGroup : kKernelGroup;
-  x.out.regions.push_back({x.memory.add_activation(x.g.out_h * x.g.out_w * blocks * slots * 4), x.g.out_h,
-                           x.g.out_w, blocks * slots, 4});
+  add_region(x, blocks * slots, 4);
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = b * kKernelGroup;
     const int64_t count = std::min(kKernelGroup, x.g.out_c - first);
@@ -206,13 +227,15 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
           set_index, static_cast<int32_t>(b * slots + s),
           sums ? static_cast<int32_t>(b * slots + kKernelGroup + s) : -1};
     }
-    p.packed_weights = pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
-                                           [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
-                                             const bool sum = slot >= kKernelGroup;
-                                             const int64_t channel = slot % kKernelGroup;
-                                             if (channel != in || channel >= count) return 0;
-                                             return sum ? 1 : x.weights.at(first + channel, ky, kx, 0);
-                                           });
+    if (x.pack)
+      p.packed_weights =
+          pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
+                              [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+                                const bool sum = slot >= kKernelGroup;
+                                const int64_t channel = slot % kKernelGroup;
+                                if (channel != in || channel >= count) return 0;
+                                return sum ? 1 : x.weights.at(first + channel, ky, kx, 0);
+                              });
     PERAXIS_TRY(emit_program(x, std::move(p), set.dpu));
   }
   return {};
@@ -220,13 +243,35 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
 
 }  // namespace
 
+InputCube plain_input(const Geometry& g, int32_t allocation) {
+  return {allocation, round_up(g.in_c, kAtomBytes), {}};
+}
+
+InputCube scattered_output(const LoweredLayer& lowered, const Geometry& g) {
+  InputCube out{lowered.regions.front().allocation, 0, {}};
+  std::vector<int64_t> first_slot;
+  for (const Region& region : lowered.regions) {
+    first_slot.push_back(out.slots);
+    out.slots += region.slots;
+  }
+  for (int64_t c = 0; c < g.out_c; ++c) {
+    const ChannelSource& source = lowered.channels[static_cast<size_t>(c)];
+    out.slot_of.push_back(static_cast<int32_t>(first_slot[static_cast<size_t>(source.region)] + source.slot));
+  }
+  return out;
+}
+
+bool takes_scattered_input(const Geometry& g) {
+  return !g.depthwise;
+}
+
 int64_t output_slots(const Geometry& g) {
   return round_up(g.out_c, g.depthwise ? kDepthwiseGroup : kKernelGroup);
 }
 
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, int32_t input,
-                                       const TileLimits& limits, MemoryPlan& memory) {
+                                       const requant::LayerParams& params, const InputCube& input,
+                                       const TileLimits& limits, MemoryPlan& memory, bool pack) {
   const Geometry g = geometry(graph, op);
   const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
   const Weights weights{tensor.data.data(),
@@ -238,7 +283,9 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
                         graph.ops[op].kind == ir::OpKind::DepthwiseConv2D};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
-  const Context x{g, layer, weights, input, limits, memory, out};
+  const bool scattered = params.host == requant::HostWork::Gather;
+  const Context x{g,   layer, weights, input, limits, memory, out, scattered ? memory.add_activation(0) : -1,
+                  pack};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);

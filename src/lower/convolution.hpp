@@ -23,9 +23,10 @@ struct LoweredTask {
   int32_t set = 0;
 };
 
-// A cube the tasks write.
+// A cube the tasks write. Regions of one layer may lie one behind the other in one allocation.
 struct Region {
   int32_t allocation = -1;
+  int64_t offset = 0;  // bytes
   int64_t h = 0, w = 0, slots = 0;
   int32_t element_bytes = 1;
   int64_t bytes() const { return h * w * slots * element_bytes; }
@@ -42,10 +43,27 @@ struct LoweredLayer {
   std::vector<ChannelSource> channels;
 };
 
-// `input`: allocation of the input cube ([in_c/16][in_h][in_w][16], slots a multiple of 16).
+// The input cube, [slots/16][in_h][in_w][16].
+struct InputCube {
+  int32_t allocation = -1;
+  int64_t slots = 0;  // multiple of 16
+  // Slot of every input channel; empty: channel c is in slot c. Slots that hold no channel may hold anything.
+  std::vector<int32_t> slot_of;
+};
+// The cube as a plain upload or a one-set layer makes it.
+InputCube plain_input(const Geometry& geometry, int32_t allocation);
+
+// Where the channels of a layer of several int8 sets are found when its regions are read as one cube.
+// Only for HostWork::Gather.
+InputCube scattered_output(const LoweredLayer& lowered, const Geometry& geometry);
+
+// Whether the operator can read its input channels in any order: direct convolutions only.
+bool takes_scattered_input(const Geometry& geometry);
+
+// `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates.
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, int32_t input,
-                                       const TileLimits& limits, MemoryPlan& memory);
+                                       const requant::LayerParams& params, const InputCube& input,
+                                       const TileLimits& limits, MemoryPlan& memory, bool pack = true);
 
 // Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
 int64_t output_slots(const Geometry& geometry);

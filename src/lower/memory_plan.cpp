@@ -43,15 +43,23 @@ Status MemoryPlan::place() {
     if (!entries_[i].location.constant && entries_[i].last >= 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return entries_[a].bytes > entries_[b].bytes; });
-  std::vector<size_t> placed;
+  const auto by_offset = [](const Entry* a, const Entry* b) {
+    return a->location.offset < b->location.offset;
+  };
+  int32_t steps = 0;
+  for (const Entry& entry : entries_) steps = std::max(steps, entry.last + 1);
+  // Placed allocations by the steps they live in, each list by offset: most live in one or two of many.
+  std::vector<std::vector<const Entry*>> alive(static_cast<size_t>(steps));
   for (const size_t i : order) {
     Entry& entry = entries_[i];
-    // Placed allocations that live at the same time, by offset: take the first gap.
-    std::vector<const Entry*> rivals;
-    for (const size_t p : placed)
-      if (entries_[p].first <= entry.last && entry.first <= entries_[p].last) rivals.push_back(&entries_[p]);
-    std::sort(rivals.begin(), rivals.end(),
-              [](const Entry* a, const Entry* b) { return a->location.offset < b->location.offset; });
+    const auto first = alive.begin() + entry.first, last = alive.begin() + entry.last + 1;
+    // Those that live at the same time: take the first gap.
+    std::vector<const Entry*> rivals = *first;
+    if (last - first > 1) {
+      for (auto step = first + 1; step != last; ++step)
+        rivals.insert(rivals.end(), step->begin(), step->end());
+      std::sort(rivals.begin(), rivals.end(), by_offset);
+    }
     int64_t offset = 0;
     for (const Entry* rival : rivals) {
       if (offset + entry.bytes <= rival->location.offset) break;
@@ -59,7 +67,8 @@ Status MemoryPlan::place() {
     }
     entry.location.offset = offset;
     activation_bytes_ = std::max(activation_bytes_, offset + entry.bytes);
-    placed.push_back(i);
+    for (auto step = first; step != last; ++step)
+      step->insert(std::upper_bound(step->begin(), step->end(), &entry, by_offset), &entry);
   }
   const int64_t total = activation_bytes_ + static_cast<int64_t>(constants_.size());
   if (total > kMaxBytes)

@@ -18,6 +18,9 @@ class MemoryPlan {
 
   int32_t add_constant(std::vector<uint8_t> bytes);
   int32_t add_activation(int64_t bytes);
+  void grow_activation(int32_t allocation, int64_t bytes) {  // before place()
+    entries_[static_cast<size_t>(allocation)].bytes += bytes;
+  }
   // Step `step` reads or writes the activation; steps are numbered in execution order.
   void touch(int32_t allocation, int32_t step);
 

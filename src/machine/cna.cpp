@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "machine/task.hpp"
+#include "machine/fast.hpp"
 
 namespace peraxis::machine {
 
@@ -123,9 +123,12 @@ int8_t pad_byte(const CnaConfig& cna, PadLanes lanes, int64_t channel) {
   return static_cast<int8_t>(cna.pad_value >> (second ? 8 : 0));
 }
 
-Status load_features(const ConvTask& task, Context& context) {
+namespace {
+
+// The rows from memory; `ranges` gets what was read, by channel group.
+Result<std::shared_ptr<const Features>> read_features(const ConvTask& task, const Memory& memory,
+                                                      std::vector<Range>& ranges) {
   const CnaConfig& c = task.cna;
-  if (c.data_reuse) return {};
   auto features = std::make_shared<Features>();
   features->width = c.width;
   features->height = c.height;
@@ -140,7 +143,7 @@ Status load_features(const ConvTask& task, Context& context) {
       const int64_t atom =
           y / rows_per_block * c.line_stride + y % rows_per_block * c.dma_width + g * group_step;
       const int64_t address = c.feature_address + atom * kAtom;
-      const auto row = context.memory.read(address, row_atoms * kAtom, "CNA feature DMA");
+      const auto row = memory.read(address, row_atoms * kAtom, "CNA feature DMA");
       if (!row)
         return with_note(row.error(),
                          fmt::format("task {}: channel group {}, row {} of the feature tile at {:#x}",
@@ -149,10 +152,29 @@ Status load_features(const ConvTask& task, Context& context) {
       range.begin = std::min(range.begin, address);
       range.end = std::max(range.end, address + row_atoms * kAtom);
     }
-    context.reads.push_back(range);
+    ranges.push_back(range);
   }
-  context.report.bytes_read += row_atoms * c.height * c.channels;
-  context.cbuf.features = std::move(features);
+  return features;
+}
+
+}  // namespace
+
+Status load_features(const ConvTask& task, Context& context) {
+  const CnaConfig& c = task.cna;
+  if (c.data_reuse) return {};
+  const JobCache::Reading* known =
+      context.options.plain ? nullptr : context.cache.find_features(c, context.memory);
+  JobCache::Reading reading;
+  if (known != nullptr) {
+    reading = *known;
+  } else {
+    reading.time = context.memory.now();
+    reading.features = PERAXIS_TRY(read_features(task, context.memory, reading.ranges));
+    if (!context.options.plain) context.cache.keep_features(c, reading);
+  }
+  context.reads.insert(context.reads.end(), reading.ranges.begin(), reading.ranges.end());
+  context.report.bytes_read += std::min(c.width, c.dma_width) * c.height * c.channels;
+  context.cbuf.features = std::move(reading.features);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // CORE: the MAC array in its obvious form. One sum over taps and channels a kernel and pixel, in 64 bits,
 // straight from the CBUF contents; core_fast.cpp must give the same numbers.
+#include <numeric>
+
 #include "machine/task.hpp"
 
 namespace peraxis::machine {
@@ -21,30 +23,32 @@ CoreConfig decode_core(Registers& r) {
 
 namespace {
 
-class PlainCore final : public Core {
+class PlainCore {
  public:
   PlainCore(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes)
       : task_(task), features_(*cbuf.features), weights_(*cbuf.weights), lanes_(lanes) {}
 
-  void group(int64_t first, Accumulators& out) override {
+  void group(int64_t first, Accumulators& out) const {
     const bool sums = needs_window_sum(task_);
     const bool depthwise = task_.cna.depthwise;
-    out.channels = task_.group();
-    out.values.assign(static_cast<size_t>(task_.pixels() * out.channels), 0);
-    out.sums.assign(sums ? static_cast<size_t>(task_.pixels() * (depthwise ? out.channels : 1)) : 0, 0);
+    const int64_t channels = task_.group();
+    out.columns.resize(static_cast<size_t>(channels));
+    std::iota(out.columns.begin(), out.columns.end(), first);
+    out.values.assign(static_cast<size_t>(task_.pixels() * channels), 0);
+    out.sums.assign(sums ? static_cast<size_t>(task_.pixels() * (depthwise ? channels : 1)) : 0, 0);
     for (int64_t y = 0; y < task_.core.height; ++y)
       for (int64_t x = 0; x < task_.core.width; ++x) {
         const int64_t pixel = y * task_.core.width + x;
-        for (int64_t i = 0; i < out.channels; ++i)
-          out.values[static_cast<size_t>(pixel * out.channels + i)] = accumulate(first + i, y, x);
+        for (int64_t i = 0; i < channels; ++i)
+          out.values[static_cast<size_t>(pixel * channels + i)] = accumulate(first + i, y, x);
         if (!sums) continue;
         if (!depthwise) {
           for (int64_t ic = 0; ic < task_.cna.channels; ++ic)
             out.sums[static_cast<size_t>(pixel)] += window(ic, y, x);
           continue;
         }
-        for (int64_t i = 0; i < out.channels; ++i)
-          out.sums[static_cast<size_t>(pixel * out.channels + i)] = window(first + i, y, x);
+        for (int64_t i = 0; i < channels; ++i)
+          out.sums[static_cast<size_t>(pixel * channels + i)] = window(first + i, y, x);
       }
   }
 
@@ -85,8 +89,8 @@ class PlainCore final : public Core {
 
 }  // namespace
 
-std::unique_ptr<Core> make_plain_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes) {
-  return std::make_unique<PlainCore>(task, cbuf, lanes);
+void run_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes, int64_t first, Accumulators& out) {
+  PlainCore(task, cbuf, lanes).group(first, out);
 }
 
 }  // namespace peraxis::machine

@@ -267,16 +267,17 @@ bool needs_window_sum(const ConvTask& task) {
   return task.dpu.cpend && (task.dpu.ow_memory || task.dpu.ow != 0);
 }
 
-void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, int64_t first,
-             Accumulators& acc, TaskReport& report) {
+void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, Accumulators& acc,
+             TaskReport& report) {
   const DpuConfig& d = task.dpu;
   const bool cpend = needs_window_sum(task);
-  const int64_t pixels = task.pixels();
+  const int64_t columns = acc.width();
+  const int64_t pixels = static_cast<int64_t>(acc.values.size()) / columns;
   int64_t saturations = 0;
   for (int64_t p = 0; p < pixels; ++p) {
-    int64_t* row = acc.values.data() + p * acc.channels;
-    for (int64_t i = 0; i < acc.channels; ++i) {
-      const size_t c = static_cast<size_t>(first + i);
+    int64_t* row = acc.values.data() + p * columns;
+    for (int64_t i = 0; i < columns; ++i) {
+      const size_t c = static_cast<size_t>(acc.columns[static_cast<size_t>(i)]);
       int64_t v = row[i];
       if (cpend) v += (d.ow_memory ? operands.b[c] : d.ow) * acc.sum(p, i);
       if (task.core.truncate > 0)

@@ -60,6 +60,40 @@ PERAXIS_AVX512 void row_quads(const uint8_t* tile, int64_t step, int64_t pixels,
     pixels_quads<1>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
 }
 
+// The eight sums of each of eight registers, as one register.
+PERAXIS_AVX512 inline __m256i sums_of_eight(const __m256i* v) {
+  const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(v[0], v[1]), _mm256_hadd_epi32(v[2], v[3]));
+  const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(v[4], v[5]), _mm256_hadd_epi32(v[6], v[7]));
+  // Both hold four sums twice, of the lower and of the upper lanes.
+  return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+
+template <int Pixels>
+PERAXIS_AVX512 inline void pixels_dot(const uint8_t* tile, int64_t step, const int64_t* offsets,
+                                      const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
+  __m256i sum[8];
+  for (__m256i& s : sum) s = _mm256_setzero_si256();
+  for (int64_t b = 0; b < blocks; ++b) {
+    const uint8_t* x = tile + offsets[b];
+    const __m256i w = _mm512_maskz_cvtepi16_epi8(~0U, _mm512_loadu_si512(weights + b * kBlock));
+    for (int p = 0; p < Pixels; ++p)
+      sum[p] =
+          _mm256_dpbusd_epi32(sum[p], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + p * step)), w);
+  }
+  int32_t out[8];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
+                      _mm256_add_epi32(sums_of_eight(sum), _mm256_set1_epi32(start)));
+  std::memcpy(acc, out, Pixels * sizeof(int32_t));
+}
+
+PERAXIS_AVX512 void dot_row_quads(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                                  const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
+  int64_t p = 0;
+  for (; p + 8 <= pixels; p += 8)
+    pixels_dot<8>(tile + p * step, step, offsets, weights, blocks, start, acc + p);
+  for (; p < pixels; ++p) pixels_dot<1>(tile + p * step, step, offsets, weights, blocks, start, acc + p);
+}
+
 PERAXIS_AVX512 void depthwise_wide(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
                                    const int16_t* weights, int64_t taps, int32_t* acc) {
   for (int64_t p = 0; p < pixels; ++p) {
@@ -75,7 +109,8 @@ PERAXIS_AVX512 void depthwise_wide(const int8_t* tile, int64_t step, int64_t pix
 }  // namespace
 
 const MacKernels* avx512_mac() {
-  static const MacKernels kernels{"avx512vnni", kBlock * kBlock, pack_quads, row_quads, depthwise_wide};
+  static const MacKernels kernels{"avx512vnni", kBlock * kBlock, pack_quads,
+                                  row_quads,    dot_row_quads,   depthwise_wide};
   static const bool there = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
   return there ? &kernels : nullptr;

@@ -17,6 +17,10 @@ struct MacKernels {
   // tile + pixel * step + offsets[b].
   void (*row)(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
               const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc);
+  // One kernel alone. acc[pixel] = start + the sum over blocks b of the 32 weights[b] times the 32 bytes at
+  // tile + pixel * step + offsets[b].
+  void (*dot_row)(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                  const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc);
   // acc[pixel][64] = sum over taps t of weights[t][64] times the 64 signed bytes at the same place.
   void (*depthwise_row)(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
                         const int16_t* weights, int64_t taps, int32_t* acc);

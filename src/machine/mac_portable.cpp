@@ -45,6 +45,21 @@ template <int Pixels>
   if (p < pixels) pixels_body<1>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
 }
 
+[[gnu::always_inline]] inline void dot_body(const uint8_t* tile, int64_t step, int64_t pixels,
+                                            const int64_t* offsets, const int16_t* weights, int64_t blocks,
+                                            int32_t start, int32_t* acc) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    acc[p] = start;
+    for (int64_t b = 0; b < blocks; ++b) {
+      const uint8_t* x = tile + p * step + offsets[b];
+      const int16_t* w = weights + b * kBlock;
+      int32_t sum = 0;
+      for (int i = 0; i < kBlock; ++i) sum += static_cast<int16_t>(x[i]) * w[i];
+      acc[p] += sum;
+    }
+  }
+}
+
 [[gnu::always_inline]] inline void depthwise_body(const int8_t* tile, int64_t step, int64_t pixels,
                                                   const int64_t* offsets, const int16_t* weights,
                                                   int64_t taps, int32_t* acc) {
@@ -62,6 +77,10 @@ void row_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64
                   const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
   row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
 }
+void dot_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
+                  const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
+  dot_body(tile, step, pixels, offsets, weights, blocks, start, acc);
+}
 void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
                         const int16_t* weights, int64_t taps, int32_t* acc) {
   depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
@@ -73,6 +92,11 @@ void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const 
                                       const int32_t* start, int32_t* acc) {
   row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
 }
+[[gnu::target("avx2")]] void dot_avx2(const uint8_t* tile, int64_t step, int64_t pixels,
+                                      const int64_t* offsets, const int16_t* weights, int64_t blocks,
+                                      int32_t start, int32_t* acc) {
+  dot_body(tile, step, pixels, offsets, weights, blocks, start, acc);
+}
 [[gnu::target("avx2")]] void depthwise_avx2(const int8_t* tile, int64_t step, int64_t pixels,
                                             const int64_t* offsets, const int16_t* weights, int64_t taps,
                                             int32_t* acc) {
@@ -83,14 +107,15 @@ void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const 
 }  // namespace
 
 const MacKernels& portable_mac() {
-  static const MacKernels kernels{"portable", 2 * kBlock * kBlock, pack_words, row_portable,
-                                  depthwise_portable};
+  static const MacKernels kernels{"portable",   2 * kBlock * kBlock, pack_words,
+                                  row_portable, dot_portable,        depthwise_portable};
   return kernels;
 }
 
 const MacKernels* avx2_mac() {
 #if defined(__x86_64__)
-  static const MacKernels kernels{"avx2", 2 * kBlock * kBlock, pack_words, row_avx2, depthwise_avx2};
+  static const MacKernels kernels{"avx2",   2 * kBlock * kBlock, pack_words, row_avx2,
+                                  dot_avx2, depthwise_avx2};
   static const bool there = __builtin_cpu_supports("avx2") != 0;
   return there ? &kernels : nullptr;
 #else

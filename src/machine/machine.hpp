@@ -16,7 +16,7 @@ namespace peraxis::machine {
 
 struct Options {
   Switches switches;
-  bool plain = false;  // the obvious multiply loop instead of the fast one; same results
+  bool plain = false;  // the obvious way through a task instead of the fast one; same results
   // A task with more multiplications is refused: bounds the time of hostile programs.
   int64_t max_task_macs = int64_t{1} << 40;
 };

@@ -9,6 +9,7 @@ namespace peraxis::machine {
 namespace {
 
 constexpr int64_t kSpace = int64_t{1} << 32;
+constexpr int kPageShift = 12;
 
 // Bits [first, first + count) of one word, count in 1..64.
 uint64_t word_mask(int64_t first, int64_t count) {
@@ -56,8 +57,9 @@ Status Memory::map(uint32_t address, std::span<uint8_t> bytes, std::string name)
   if (clash != nullptr)
     return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}, {} bytes, overlaps buffer '{}' at {:#x}",
                 name, address, size, clash->name, clash->address);
-  Buffer buffer{address, bytes, std::move(name), {}};
+  Buffer buffer{address, bytes, std::move(name), {}, {}};
   buffer.flags.resize((bytes.size() + 63) / 64);
+  buffer.stamps.resize(((bytes.size() - 1) >> kPageShift) + 1, clock_);
   buffers_.insert(next, std::move(buffer));
   return {};
 }
@@ -85,10 +87,15 @@ tl::unexpected<Error> Memory::outside(int64_t address, int64_t size, std::string
 Status Memory::set_flags(int64_t address, int64_t size, bool value) {
   Buffer* buffer = find(address, size);
   if (buffer == nullptr) return outside(address, size, "marking memory");
-  for_words(address - buffer->address, size, [&](size_t word, uint64_t mask) {
+  if (size == 0) return {};
+  const int64_t first = address - buffer->address;
+  for_words(first, size, [&](size_t word, uint64_t mask) {
     buffer->flags[word] = value ? buffer->flags[word] | mask : buffer->flags[word] & ~mask;
     return true;
   });
+  ++clock_;
+  for (int64_t page = first >> kPageShift; page <= (first + size - 1) >> kPageShift; ++page)
+    buffer->stamps[static_cast<size_t>(page)] = clock_;
   return {};
 }
 
@@ -124,6 +131,15 @@ bool Memory::mapped(int64_t address, int64_t size) const {
 bool Memory::written(int64_t address, int64_t size) const {
   const Buffer* buffer = find(address, size);
   return buffer != nullptr && first_clear(buffer->flags, address - buffer->address, size) < 0;
+}
+
+bool Memory::changed_since(int64_t time, int64_t address, int64_t size) const {
+  const Buffer* buffer = find(address, size);
+  if (buffer == nullptr || size == 0) return buffer == nullptr;
+  const int64_t first = address - buffer->address;
+  for (int64_t page = first >> kPageShift; page <= (first + size - 1) >> kPageShift; ++page)
+    if (buffer->stamps[static_cast<size_t>(page)] > time) return true;
+  return false;
 }
 
 }  // namespace peraxis::machine

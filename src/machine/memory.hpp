@@ -27,12 +27,19 @@ class Memory {
   bool mapped(int64_t address, int64_t size) const;
   bool written(int64_t address, int64_t size) const;
 
+  // For caches of what was read: the clock moves with every write and every change of a flag.
+  int64_t now() const { return clock_; }
+  // False only when the bytes and their flags are as they were at `time`, a value of now(). Kept by pages: a
+  // write close by also counts, and so does a range outside every buffer.
+  bool changed_since(int64_t time, int64_t address, int64_t size) const;
+
  private:
   struct Buffer {
     int64_t address = 0;
     std::span<uint8_t> bytes;
     std::string name;
     std::vector<uint64_t> flags;  // one bit a byte
+    std::vector<int64_t> stamps;  // by page: the clock at its last change
     int64_t end() const { return address + static_cast<int64_t>(bytes.size()); }
   };
   const Buffer* find(int64_t address, int64_t size) const;
@@ -41,6 +48,7 @@ class Memory {
   Status set_flags(int64_t address, int64_t size, bool value);
 
   std::vector<Buffer> buffers_;  // sorted by address
+  int64_t clock_ = 0;
 };
 
 }  // namespace peraxis::machine

@@ -3,6 +3,7 @@
 // program gives address and amount of the next; TASK_NUMBER ends the chain whatever the last tail says.
 #include <algorithm>
 
+#include "machine/fast.hpp"
 #include "machine/machine.hpp"
 #include "machine/task.hpp"
 
@@ -97,6 +98,7 @@ Result<std::vector<TaskReport>> Machine::run(const Kick& kick) {
     return fail(ErrorCode::InvalidArgument, "the program at {:#x} has no words", kick.address);
   RegisterFile file;
   Cbuf cbuf;
+  JobCache cache;
   std::vector<Range> commands;
   std::vector<TaskReport> reports;
   Program program{kick.address, 2 * ((int64_t{kick.words} + 1) / 2)};
@@ -113,7 +115,7 @@ Result<std::vector<TaskReport>> Machine::run(const Kick& kick) {
     report.output_channels = task.core.channels;
     report.depthwise = task.cna.depthwise;
     report.command_words = fetched.words;
-    Context context{options_, memory_, cbuf, report, commands};
+    Context context{options_, memory_, cbuf, cache, report, commands};
     PERAXIS_TRY(run_conv(task, context));
     reports.push_back(report);
     if (index + 1 < kick.tasks) program = PERAXIS_TRY(next_program(file, index, kick.tasks));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "machine/fast.hpp"
+
 namespace peraxis::machine {
 
 using namespace rk3588;
@@ -189,14 +191,15 @@ Status run_conv(const ConvTask& task, Context& context) {
   context.cbuf.weight_banks = task.cna.weight_banks;
   const Operands operands = PERAXIS_TRY(read_operands(task, context));
   PERAXIS_TRY(check_no_overwrite(task, context));
-  const PadLanes lanes = context.options.switches.pad_lanes;
-  std::unique_ptr<Core> core;
-  if (!context.options.plain) core = make_fast_core(task, context.cbuf, lanes);
-  if (core == nullptr) core = make_plain_core(task, context.cbuf, lanes);
+  const Switches& switches = context.options.switches;
+  if (!context.options.plain) {
+    const auto core = FastCore::make(task, context.cbuf, switches.pad_lanes, context.cache);
+    if (core != nullptr) return run_fast(task, operands, *core, context);
+  }
   Accumulators acc;
   for (int64_t first = 0; first < task.core.channels; first += task.group()) {
-    core->group(first, acc);
-    run_dpu(task, operands, context.options.switches, first, acc, context.report);
+    run_core(task, context.cbuf, switches.pad_lanes, first, acc);
+    run_dpu(task, operands, switches, acc, context.report);
     PERAXIS_TRY(write_output(task, first, acc, context));
   }
   return {};

@@ -127,13 +127,14 @@ struct Operands {
   std::vector<int16_t> b, c;
 };
 
-// Accumulators of one kernel group: [pixel][group channels], and the window sums of CPEND: [pixel] for
-// direct, [pixel][group channels] for depthwise. `sums` is empty when nothing needs them.
+// Accumulators of channels of one kernel group: [pixel][column], and the window sums of CPEND: [pixel] for
+// direct, [pixel][column] for depthwise. `sums` is empty when nothing needs them.
 struct Accumulators {
-  int64_t channels = 0;
+  std::vector<int64_t> columns;  // the output channel of each
   std::vector<int64_t> values, sums;
-  int64_t sum(int64_t pixel, int64_t channel) const {
-    return sums[static_cast<size_t>(sums.size() == values.size() ? pixel * channels + channel : pixel)];
+  int64_t width() const { return static_cast<int64_t>(columns.size()); }
+  int64_t sum(int64_t pixel, int64_t column) const {
+    return sums[static_cast<size_t>(sums.size() == values.size() ? pixel * width() + column : pixel)];
   }
 };
 
@@ -150,10 +151,13 @@ RdmaConfig decode_rdma(Registers& r, bool enabled);
 Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable,
                              const Options& options);
 
+class JobCache;  // fast.hpp
+
 struct Context {
   const Options& options;
   Memory& memory;
   Cbuf& cbuf;
+  JobCache& cache;  // for the fast path
   TaskReport& report;
   std::vector<Range> reads;
 };
@@ -168,24 +172,22 @@ Result<Operands> read_operands(const ConvTask& task, Context& context);
 // The padding byte channel `channel` sees.
 int8_t pad_byte(const CnaConfig& cna, PadLanes lanes, int64_t channel);
 
-// The MAC array for kernels [first, first + group). Two implementations, same results.
-class Core {
- public:
-  virtual ~Core() = default;
-  virtual void group(int64_t first, Accumulators& out) = 0;
-};
-std::unique_ptr<Core> make_plain_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes);
-// Null when the task is outside what the fast code handles.
-std::unique_ptr<Core> make_fast_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes);
+// The MAC array for kernels [first, first + group). fast.hpp has another with the same results.
+void run_core(const ConvTask& task, const Cbuf& cbuf, PadLanes lanes, int64_t first, Accumulators& out);
 // True when some stage uses the window sum.
 bool needs_window_sum(const ConvTask& task);
 
 // Everything from CPEND to the output converter, in place: accumulators in, output values out.
-void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, int64_t first,
-             Accumulators& values, TaskReport& report);
+void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, Accumulators& values,
+             TaskReport& report);
 Status write_output(const ConvTask& task, int64_t first, const Accumulators& values, Context& context);
 // The bytes write_output will touch.
 std::vector<Range> output_ranges(const ConvTask& task);
+// Channels of an output atom.
+int64_t channels_per_atom(const ConvTask& task);
+// The memory of the atoms that start at output channel `channel`, marked as written; null when the write is
+// dropped (Switches::drop_dummy_output).
+Result<uint8_t*> claim_surface(const ConvTask& task, int64_t channel, Context& context);
 
 Status run_conv(const ConvTask& task, Context& context);
 

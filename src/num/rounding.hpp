@@ -5,6 +5,8 @@
 // rhu = shift_ties_up. Those of LiteRT: SRDHM = doubling_high_mul_saturating, RDPOT = shift_ties_away.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -60,6 +62,13 @@ constexpr int32_t doubling_high_mul_saturating(int32_t a, int32_t b) {
   const int64_t p = int64_t{a} * int64_t{b};
   return static_cast<int32_t>((p + (p >= 0 ? (int64_t{1} << 30) : 1 - (int64_t{1} << 30))) /
                               (int64_t{1} << 31));
+}
+
+// An int8 value written with one scale, brought to another: `ratio` = wanted scale over the written one.
+// Rounded half away, clamped to [low, high].
+inline int32_t rescaled(int32_t q, int32_t zero_point, double ratio, int32_t low, int32_t high) {
+  const double scaled = std::round((q - zero_point) * ratio) + zero_point;
+  return static_cast<int32_t>(std::clamp(scaled, static_cast<double>(low), static_cast<double>(high)));
 }
 
 }  // namespace peraxis::num

@@ -36,7 +36,7 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
   if (Status ok = require_no_wrap(layer); !ok) return tl::make_unexpected(ok.error());
   const Strategy self = tie_proof ? Strategy::ExponentClassesTieProof : Strategy::ExponentClasses;
   if (layer.rounding != Rounding::Two) {
-    Result<LayerParams> single = hw_multiply(layer);
+    Result<LayerParams> single = hw_multiply(layer, {});
     if (single) single->strategy = self;
     return single;
   }

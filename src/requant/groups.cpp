@@ -7,6 +7,8 @@
 namespace peraxis::requant {
 
 Result<LayerParams> groups(const Layer& layer, const StrategyOptions& options) {
+  if (options.multiply)
+    return multiply_groups(layer, Strategy::Groups, options, positional_groups(layer, options));
   return out_cvt_groups(layer, Strategy::Groups, options, positional_groups(layer, options));
 }
 

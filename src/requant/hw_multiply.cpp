@@ -159,49 +159,70 @@ bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain
   return true;
 }
 
-}  // namespace
+double multiplier_of(const Layer& layer, int32_t c) {
+  return layer.channels[static_cast<size_t>(c)].multiplier;
+}
 
-Result<LayerParams> hw_multiply(const Layer& layer) {
-  if (Status ok = require_no_wrap(layer); !ok) return tl::make_unexpected(ok.error());
-  LayerParams out;
-  out.strategy = Strategy::HwMultiply;
-  Job job{layer, {}};
-  job.reference.resize(layer.channels.size());
-  std::vector<int32_t> waiting, constants;
-  for (size_t c = 0; c < layer.channels.size(); ++c) {
-    if (layer.channels[c].constant) {
-      constants.push_back(static_cast<int32_t>(c));
-    } else {
-      waiting.push_back(static_cast<int32_t>(c));
-      job.reference[c] = reference_thresholds(layer, layer.channels[c]);
-    }
+ChannelSet make_set(const rk3588::DpuParams& dpu, std::vector<std::pair<int32_t, ChannelParams>> members) {
+  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  ChannelSet set;
+  set.dpu = dpu;
+  for (const auto& [c, params] : members) {
+    set.channels.push_back(c);
+    set.params.push_back(params);
   }
-  std::stable_sort(waiting.begin(), waiting.end(), [&](int32_t a, int32_t b) {
-    return layer.channels[static_cast<size_t>(a)].multiplier >
-           layer.channels[static_cast<size_t>(b)].multiplier;
-  });
+  return set;
+}
+
+Status add_constants(const Layer& layer, const std::vector<int32_t>& constants, const rk3588::DpuParams& dpu,
+                     std::vector<std::pair<int32_t, ChannelParams>>& members) {
+  for (const int32_t c : constants) {
+    const int32_t value = layer.channels[static_cast<size_t>(c)].constant_value;
+    ChannelParams params;
+    if (!constant_params(value, dpu, params))
+      return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
+                  value);
+    members.emplace_back(c, params);
+  }
+  return {};
+}
+
+// Gain, shifts and activation for `members`, whose largest multiplier is `largest`.
+Result<Gain> fit_gain(const Job& job, const std::vector<int32_t>& members, double largest,
+                      rk3588::DpuParams& dpu) {
+  const Layer& layer = job.layer;
+  Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, members, largest);
+  bool expressed = split_shift(job, members, gain, dpu) && set_activation(layer, dpu);
+  if (!expressed && gain.out_scale != 1) {
+    // A power of two puts every activation bound on a step; its factors are a little coarser.
+    gain = gain_for(largest, 1);
+    expressed = split_shift(job, members, gain, dpu) && set_activation(layer, dpu);
+  }
+  if (!expressed)
+    return fail(
+        ErrorCode::Unsupported,
+        "multiplier {:.6g} with activation range {}..{} is outside what a 15-bit factor and two shifts "
+        "can express",
+        largest, layer.low, layer.high);
+  return gain;
+}
+
+// Sets for one run of channels: as few as keep every channel within 1 LSB and the ratio within max_ratio.
+Status fit_sets(const Job& job, std::vector<int32_t> waiting, std::vector<int32_t> constants,
+                double max_ratio, std::vector<ChannelSet>& sets) {
+  const Layer& layer = job.layer;
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [&](int32_t a, int32_t b) { return multiplier_of(layer, a) > multiplier_of(layer, b); });
   do {
-    const double largest =
-        waiting.empty() ? 1.0 / 256 : layer.channels[static_cast<size_t>(waiting[0])].multiplier;
-    Gain gain = layer.rounding == Rounding::Two ? gain_for(largest, 1) : search_gain(layer, waiting, largest);
-    ChannelSet set;
-    bool expressed = split_shift(job, waiting, gain, set.dpu) && set_activation(layer, set.dpu);
-    if (!expressed && gain.out_scale != 1) {
-      // A power of two puts every activation bound on a step; its factors are a little coarser.
-      gain = gain_for(largest, 1);
-      expressed = split_shift(job, waiting, gain, set.dpu) && set_activation(layer, set.dpu);
-    }
-    if (!expressed)
-      return fail(
-          ErrorCode::Unsupported,
-          "multiplier {:.6g} with activation range {}..{} is outside what a 15-bit factor and two shifts "
-          "can express",
-          largest, layer.low, layer.high);
+    const double largest = waiting.empty() ? 1.0 / 256 : multiplier_of(layer, waiting[0]);
+    std::vector<int32_t> now, next;
+    for (const int32_t c : waiting) (largest > max_ratio * multiplier_of(layer, c) ? next : now).push_back(c);
+    rk3588::DpuParams dpu;
+    const Gain gain = PERAXIS_TRY(fit_gain(job, now, largest, dpu));
     std::vector<std::pair<int32_t, ChannelParams>> members;
-    std::vector<int32_t> next;
-    for (const int32_t c : waiting) {
+    for (const int32_t c : now) {
       ChannelParams params;
-      if (fit_channel(job, c, gain, set.dpu, params))
+      if (fit_channel(job, c, gain, dpu, params))
         members.emplace_back(c, params);
       else
         next.push_back(c);
@@ -210,24 +231,78 @@ Result<LayerParams> hw_multiply(const Layer& layer) {
       return fail(ErrorCode::Unsupported,
                   "channel {} with multiplier {:.6g} differs by more than 1 LSB with any 15-bit factor",
                   waiting[0], largest);
-    for (const int32_t c : constants) {
-      ChannelParams params;
-      if (!constant_params(layer.channels[static_cast<size_t>(c)].constant_value, set.dpu, params))
-        return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain",
-                    c, layer.channels[static_cast<size_t>(c)].constant_value);
-      members.emplace_back(c, params);
-    }
+    PERAXIS_TRY(add_constants(layer, constants, dpu, members));
     constants.clear();
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [c, params] : members) {
-      set.channels.push_back(c);
-      set.params.push_back(params);
-    }
-    out.sets.push_back(std::move(set));
+    sets.push_back(make_set(dpu, std::move(members)));
+    std::stable_sort(next.begin(), next.end(),
+                     [&](int32_t a, int32_t b) { return multiplier_of(layer, a) > multiplier_of(layer, b); });
     waiting = std::move(next);
   } while (!waiting.empty());
+  return {};
+}
+
+// What the vendor's compiler writes (npu/hardware.md 17.5, vendor streams): factor 2^14 * s / s_max, shift
+// 14, OUT_CVT the nearest 15 bits for s_max, ties to even, no addend search. Small channels keep few bits.
+Status vendor_set(const Layer& layer, const std::vector<int32_t>& live, const std::vector<int32_t>& constants,
+                  std::vector<ChannelSet>& sets) {
+  double largest = 0;
+  for (const int32_t c : live) largest = std::max(largest, multiplier_of(layer, c));
+  if (live.empty()) largest = 1.0 / 256;
+  const OutCvt cvt = nearest_out_cvt(largest);
+  rk3588::DpuParams dpu;
+  dpu.multiply = true;
+  dpu.bs_shift = 14;
+  dpu.out_scale = cvt.scale;
+  dpu.out_shift = cvt.shift;
+  dpu.ties_away = false;
+  if (!set_activation(layer, dpu))
+    return fail(ErrorCode::Unsupported, "the activation range {}..{} does not fall on the gain's steps",
+                layer.low, layer.high);
+  std::vector<std::pair<int32_t, ChannelParams>> members;
+  for (const int32_t c : live) {
+    const Channel& channel = layer.channels[static_cast<size_t>(c)];
+    ChannelParams params;
+    params.c = static_cast<int16_t>(std::lround(channel.multiplier / largest * 16384));
+    params.a = static_cast<int32_t>(channel.addend);
+    if (params.a != channel.addend || !stays_in_int32(channel, params, dpu))
+      return fail(ErrorCode::Unsupported, "channel {}: its sum can leave 32 bits", c);
+    members.emplace_back(c, params);
+  }
+  PERAXIS_TRY(add_constants(layer, constants, dpu, members));
+  sets.push_back(make_set(dpu, std::move(members)));
+  return {};
+}
+
+}  // namespace
+
+Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
+                                    std::vector<std::vector<int32_t>> groups) {
+  PERAXIS_TRY(require_no_wrap(layer));
+  LayerParams out;
+  out.strategy = strategy;
+  Job job{layer, {}};
+  job.reference.resize(layer.channels.size());
+  for (const std::vector<int32_t>& group : groups) {
+    std::vector<int32_t> live, constants;
+    for (const int32_t c : group) {
+      const Channel& channel = layer.channels[static_cast<size_t>(c)];
+      (channel.constant ? constants : live).push_back(c);
+      if (!channel.constant && !options.vendor)
+        job.reference[static_cast<size_t>(c)] = reference_thresholds(layer, channel);
+    }
+    if (options.vendor)
+      PERAXIS_TRY(vendor_set(layer, live, constants, out.sets));
+    else
+      PERAXIS_TRY(fit_sets(job, std::move(live), std::move(constants), options.max_ratio, out.sets));
+  }
   out.host = host_work_of(layer, out.sets);
   return out;
+}
+
+Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options) {
+  std::vector<int32_t> all(layer.channels.size());
+  std::iota(all.begin(), all.end(), 0);
+  return multiply_groups(layer, Strategy::HwMultiply, options, {std::move(all)});
 }
 
 }  // namespace peraxis::requant

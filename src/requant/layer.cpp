@@ -4,11 +4,19 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "num/rounding.hpp"
 
 namespace peraxis::requant {
 namespace {
+
+// Activations of trained detectors fall off about exponentially from the zero point (chosen on the models of
+// docs/accuracy.md).
+constexpr double kActivationDecay = 32.0, kBoundedDecay = 64.0;
+// Calibrated histograms: half width of the smoothing window, and the share of the default model mixed in.
+constexpr int32_t kSmoothing = 2;
+constexpr double kDefaultShare = 0.1;
 
 constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
 constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
@@ -37,6 +45,63 @@ bool product_can_wrap(const Channel& channel) {
 }
 
 }  // namespace
+
+Status set_histograms(Layer& layer, const std::vector<int64_t>& counts) {
+  if (counts.size() != layer.channels.size() * 256)
+    return fail(ErrorCode::InvalidArgument, "{}: histograms of {} values for {} channels, expected {}",
+                layer.label, counts.size(), layer.channels.size(), layer.channels.size() * 256);
+  for (size_t c = 0; c < layer.channels.size(); ++c) {
+    const int64_t* seen = counts.data() + c * 256;
+    const auto total = static_cast<double>(std::accumulate(seen, seen + 256, int64_t{0}));
+    std::vector<float>& histogram = layer.channels[c].histogram;
+    histogram.clear();
+    if (total <= 0) continue;
+    histogram.resize(256);
+    for (size_t q = 0; q < 256; ++q) histogram[q] = static_cast<float>(static_cast<double>(seen[q]) / total);
+  }
+  return {};
+}
+
+namespace {
+
+double default_density(const Layer& layer, int32_t distance) {
+  const auto make = [](double decay) {
+    std::array<double, 512> t{};
+    for (size_t i = 0; i < t.size(); ++i) t[i] = std::exp(-static_cast<double>(i) / decay);
+    return t;
+  };
+  static const std::array<double, 512> open = make(kActivationDecay), bounded = make(kBoundedDecay);
+  return (layer.bounded ? bounded : open)[static_cast<size_t>(std::abs(distance))];
+}
+
+}  // namespace
+
+OutputDensity::OutputDensity(const Layer& layer, const Channel& channel) {
+  // The default model, over the outputs the channel can reach.
+  int32_t first = layer.low, last = layer.high;
+  if (!channel.wraps) {
+    first = reference_output(layer, channel, channel.acc_min());
+    last = reference_output(layer, channel, channel.acc_max());
+  }
+  double total = 0;
+  for (int32_t q = first; q <= last; ++q) total += default_density(layer, q - layer.z_out);
+  for (int32_t q = first + 1; q <= last; ++q)
+    steps_[static_cast<size_t>(q + 128)] =
+        default_density(layer, std::abs(2 * (q - layer.z_out) - 1) / 2) / total;
+  if (channel.histogram.empty()) return;
+  for (int32_t q = first + 1; q <= last; ++q) {
+    // The outermost values collect what was clipped: no density.
+    double sum = 0;
+    int32_t width = 0;
+    for (int32_t near = q - 1 - kSmoothing; near <= q + kSmoothing; ++near) {
+      if (near <= layer.low || near >= layer.high) continue;
+      sum += static_cast<double>(channel.histogram[static_cast<size_t>(near + 128)]);
+      ++width;
+    }
+    double& step = steps_[static_cast<size_t>(q + 128)];
+    step = kDefaultShare * step + (width > 0 ? (1 - kDefaultShare) * sum / width : 0);
+  }
+}
 
 int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc) {
   int64_t scaled = 0;
@@ -116,6 +181,7 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
   const auto activation = op.kind == ir::OpKind::FullyConnected
                               ? std::get<ir::FullyConnectedAttributes>(op.attributes).activation
                               : std::get<ir::ConvAttributes>(op.attributes).activation;
+  layer.bounded = activation == ir::Activation::Relu6 || activation == ir::Activation::ReluN1To1;
   const ir::StoredRange range = ir::activation_range(output, activation);
   layer.low = range.low - shift;
   layer.high = range.high - shift;

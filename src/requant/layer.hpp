@@ -4,6 +4,7 @@
 // All values are in the int8 domain: uint8 tensors count as stored-128 (npu/hardware.md 2.4).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct Channel {
   bool wraps = false;                // the accumulator or the product can leave int32: LiteRT's result wraps
   bool constant = false;             // the reference's output is the same over the whole reachable range
   int32_t constant_value = 0;
+  // Calibrated share of outputs at value q - (-128), 256 entries summing to 1; empty: the default model.
+  std::vector<float> histogram;
 
   int64_t acc_min() const { return raw_min + addend; }
   int64_t acc_max() const { return raw_max + addend; }
@@ -42,12 +45,29 @@ struct Layer {
   Rounding rounding = Rounding::Two;
   int32_t z_in = 0, z_w = 0, z_out = 0;
   int32_t low = -128, high = 127;  // activation range of the output
-  int32_t stored_offset = 0;       // 128 for uint8: LiteRT adds the zero point, and wraps, in stored values
+  // RELU6, RELU_N1_TO_1: outputs spread over the whole range instead of crowding at the zero point.
+  bool bounded = false;
+  int32_t stored_offset = 0;  // 128 for uint8: LiteRT adds the zero point, and wraps, in stored values
   std::vector<Channel> channels;
 };
 
 // Weights and quantization of operator `op` (which must be convolution-like and verified).
 Result<Layer> describe(const ir::Graph& graph, size_t op, num::Reference reference);
+
+// Calibration: how often each output value was seen. counts[c * 256 + q + 128] for channel c. The stored
+// histograms are smoothed, so that a value never seen still counts a little.
+Status set_histograms(Layer& layer, const std::vector<int64_t>& counts);
+
+// Share of the channel's outputs expected next to the step from q - 1 to q, per LSB of output: from the
+// histogram, else falling off exponentially with the distance from the zero point (kActivationDecay).
+class OutputDensity {
+ public:
+  OutputDensity(const Layer& layer, const Channel& channel);
+  double at_step(int32_t q) const { return steps_[static_cast<size_t>(q + 128)]; }
+
+ private:
+  std::array<double, 256> steps_{};
+};
 
 // The reference's output for accumulator `acc` (raw + addend) of channel c.
 int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc);

@@ -17,25 +17,26 @@ int128 ceil_div(int128 a, int64_t b) {
 }
 
 // The smallest v with round(v * scale / 2^shift) >= j.
-int128 out_cvt_threshold(const rk3588::DpuParams& dpu, int32_t j) {
+int128 out_cvt_threshold(const rk3588::DpuParams& dpu, int32_t j, const TieReading& ties = {}) {
   if (dpu.out_shift == 0) return ceil_div(j, dpu.out_scale);
   int128 boundary = (static_cast<int128>(2 * int64_t{j} - 1)) << (dpu.out_shift - 1);
-  const bool tie_reaches = dpu.ties_away ? boundary >= 0 : (j & 1) == 0;
+  const int32_t decided = ties.offset_inside ? j + dpu.out_offset : j;  // the value whose tie is broken
+  const bool tie_reaches = dpu.ties_away && !ties.out_even ? decided > 0 : (decided & 1) == 0;
   if (!tie_reaches) boundary += 1;
   return ceil_div(boundary, dpu.out_scale);
 }
 
 // The smallest x with shift_ties_even(x * c, s) >= v.
-int128 multiply_threshold(int128 v, int32_t c, int32_t s) {
+int128 multiply_threshold(int128 v, int32_t c, int32_t s, bool ties_up) {
   if (s > 0 && s <= 28 && v > -(int128{1} << 33) && v < (int128{1} << 33)) {  // in 64 bits: ten times faster
     const auto small = static_cast<int64_t>(v);
-    const int64_t boundary = ((2 * small - 1) * (int64_t{1} << (s - 1))) + (small & 1);
+    const int64_t boundary = ((2 * small - 1) * (int64_t{1} << (s - 1))) + (ties_up ? 0 : small & 1);
     return boundary >= 0 ? (boundary + c - 1) / c : -(-boundary / c);
   }
   int128 boundary = v;
   if (s > 0) {
     boundary = (2 * v - 1) << (s - 1);
-    if ((v & 1) != 0) boundary += 1;
+    if (!ties_up && (v & 1) != 0) boundary += 1;
   }
   return ceil_div(boundary, c);
 }
@@ -44,43 +45,38 @@ int64_t clip(int128 x, int64_t low, int64_t high) {
   return x < low ? low : (x > high ? high : static_cast<int64_t>(x));
 }
 
-// Weight of an output distance |y - z_out| in the addend search: activations of trained detectors fall off
-// about exponentially (chosen on the models of the accuracy table, docs/accuracy.md).
-constexpr double kActivationDecay = 32.0;
-
-const std::array<double, 512>& distance_weights() {
-  static const std::array<double, 512> weights = [] {
-    std::array<double, 512> w{};
-    for (size_t i = 0; i < w.size(); ++i) w[i] = std::exp(-static_cast<double>(i) / kActivationDecay);
-    return w;
-  }();
-  return weights;
-}
-
 }  // namespace
 
-int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw) {
+int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw,
+                        const TieReading& ties) {
   const int64_t sum = num::saturate_int32(int64_t{num::saturate_int32(raw)} + params.a);
   int64_t v = sum;
-  if (dpu.multiply) v = num::saturate_int32(num::shift_ties_even(sum * factor_of(dpu, params), dpu.bs_shift));
+  if (dpu.multiply) {
+    const int64_t product = sum * factor_of(dpu, params);
+    v = num::saturate_int32(ties.bs_up ? num::shift_ties_up(product, dpu.bs_shift)
+                                       : num::shift_ties_even(product, dpu.bs_shift));
+  }
   if (dpu.relu) {
     v = num::saturate_int32(v + dpu.bn_addend);
     v = std::max<int64_t>(v, 0);
     if (dpu.relux) v = std::min<int64_t>(v, dpu.relux_compare);
   }
-  const int64_t q = v * dpu.out_scale;
-  const int64_t t =
-      dpu.ties_away ? num::shift_ties_away(q, dpu.out_shift) : num::shift_ties_even(q, dpu.out_shift);
-  return num::saturate_int8(t + dpu.out_offset);
+  int64_t q = v * dpu.out_scale;
+  // The zero point shifted into the product's domain, or added after the rounding.
+  if (ties.offset_inside) q += int64_t{dpu.out_offset} * (int64_t{1} << dpu.out_shift);
+  const int64_t t = dpu.ties_away && !ties.out_even ? num::shift_ties_away(q, dpu.out_shift)
+                                                    : num::shift_ties_even(q, dpu.out_shift);
+  return num::saturate_int8(ties.offset_inside ? t : t + dpu.out_offset);
 }
 
-std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high) {
+std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high,
+                                         const TieReading& ties) {
   std::vector<int64_t> thresholds(static_cast<size_t>(high - low));
   for (size_t i = 0; i < thresholds.size(); ++i) {
     const int32_t q = low + 1 + static_cast<int32_t>(i);
-    int128 v = out_cvt_threshold(dpu, q - dpu.out_offset);
+    int128 v = out_cvt_threshold(dpu, q - dpu.out_offset, ties);
     if (dpu.relu) v -= dpu.bn_addend;
-    if (dpu.multiply) v = multiply_threshold(v, c, dpu.bs_shift);
+    if (dpu.multiply) v = multiply_threshold(v, c, dpu.bs_shift, ties.bs_up);
     thresholds[i] = clip(v, std::numeric_limits<int64_t>::min() / 4, std::numeric_limits<int64_t>::max() / 4);
   }
   return thresholds;
@@ -115,20 +111,29 @@ Certificate certify(const Layer& layer, const Channel& channel, const rk3588::Dp
   return certify(layer, channel, reference_thresholds(layer, channel), dpu, params);
 }
 
+std::vector<int64_t> channel_thresholds(const Layer& layer, const Channel& channel,
+                                        const rk3588::DpuParams& dpu, const ChannelParams& params,
+                                        const TieReading& ties) {
+  if (params.drop_weights || factor_of(dpu, params) <= 0 || !dpu.multiply) {
+    // Constant: every threshold at or below the value is passed everywhere, the others nowhere.
+    if (params.drop_weights || dpu.multiply) {
+      const int32_t value = hardware_output(dpu, params, 0, ties);
+      std::vector<int64_t> thresholds(static_cast<size_t>(layer.high - layer.low), channel.acc_max() + 1);
+      for (size_t i = 0; i < thresholds.size(); ++i)
+        if (layer.low + 1 + static_cast<int32_t>(i) <= value) thresholds[i] = channel.acc_min();
+      return thresholds;
+    }
+  }
+  std::vector<int64_t> thresholds =
+      hardware_thresholds(dpu, factor_of(dpu, params), layer.low, layer.high, ties);
+  for (int64_t& t : thresholds) t += channel.addend - params.a;
+  return thresholds;
+}
+
 Certificate certify(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
                     const rk3588::DpuParams& dpu, const ChannelParams& params) {
-  std::vector<int64_t> hardware;
-  if (params.drop_weights || (dpu.multiply && params.c <= 0)) {
-    // Constant: every threshold at or below the value is passed everywhere, the others nowhere.
-    const int32_t value = hardware_output(dpu, params, 0);
-    hardware.assign(static_cast<size_t>(layer.high - layer.low), channel.acc_max() + 1);
-    for (size_t i = 0; i < hardware.size(); ++i)
-      if (layer.low + 1 + static_cast<int32_t>(i) <= value) hardware[i] = channel.acc_min();
-  } else {
-    hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
-    for (int64_t& t : hardware) t += channel.addend - params.a;
-  }
-  return compare_thresholds(reference, hardware, channel.acc_min(), channel.acc_max());
+  return compare_thresholds(reference, channel_thresholds(layer, channel, dpu, params), channel.acc_min(),
+                            channel.acc_max());
 }
 
 bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
@@ -169,6 +174,7 @@ bool set_activation(const Layer& layer, rk3588::DpuParams& dpu) {
 bool choose_addend(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
                    const rk3588::DpuParams& dpu, ChannelParams& params, double* cost) {
   const std::vector<int64_t> hardware = hardware_thresholds(dpu, params.c, layer.low, layer.high);
+  const OutputDensity density(layer, channel);
   // x = raw + a passes hardware[i] when acc passes hardware[i] + addend - a: the best a - addend is the
   // weighted median of hardware[i] - reference[i].
   struct Item {
@@ -181,7 +187,7 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
   for (size_t i = 0; i < reference.size(); ++i) {
     if (reference[i] <= channel.acc_min() || reference[i] > channel.acc_max()) continue;
     const int32_t q = layer.low + 1 + static_cast<int32_t>(i);
-    const double weight = distance_weights()[static_cast<size_t>(std::abs(2 * (q - layer.z_out) - 1) / 2)];
+    const double weight = density.at_step(q);
     items[count++] = {hardware[i] - reference[i], weight};
     total += weight;
   }

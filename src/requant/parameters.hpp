@@ -37,16 +37,31 @@ inline int32_t factor_of(const rk3588::DpuParams& dpu, const ChannelParams& para
   return dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c;
 }
 
+// How the chip breaks ties where its documents leave it open (npu/hardware.md 18 E1, corrections.md 7.3 item
+// 24). The first of each is what the machine model does unless told otherwise.
+struct TieReading {
+  bool bs_up = false;          // BS: ties upwards instead of to even
+  bool offset_inside = false;  // OUT_CVT: the zero point takes part in the tie decision
+  bool out_even = false;       // OUT_CVT: CVT_ROUND ignored, ties to even
+};
+
 // The output of the DPU for raw sum `raw` (npu/hardware.md 9.1).
-int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw);
+int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw,
+                        const TieReading& ties = {});
 
 // As reference_thresholds, of the hardware; over x = raw + a rather than the accumulator, unclipped, for
 // q = low + 1 .. high. params.c > 0 with multiply.
-std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high);
+std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high,
+                                         const TieReading& ties = {});
 
 // Compares two threshold lists over accumulators [acc_min, acc_max].
 Certificate compare_thresholds(const std::vector<int64_t>& reference, const std::vector<int64_t>& hardware,
                                int64_t acc_min, int64_t acc_max);
+
+// Thresholds of the hardware over the channel's accumulators, as reference_thresholds.
+std::vector<int64_t> channel_thresholds(const Layer& layer, const Channel& channel,
+                                        const rk3588::DpuParams& dpu, const ChannelParams& params,
+                                        const TieReading& ties = {});
 
 // Certificate of channel `layer.channels[channel]` with the given parameters.
 Certificate certify(const Layer& layer, const Channel& channel, const rk3588::DpuParams& dpu,

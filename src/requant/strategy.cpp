@@ -55,7 +55,7 @@ Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy, con
     case Strategy::Hybrid:
       return hybrid(layer, options);
     case Strategy::HwMultiply:
-      return hw_multiply(layer);
+      return hw_multiply(layer, options);
     case Strategy::ExponentClasses:
       return exponent_classes(layer, false);
     case Strategy::ExponentClassesTieProof:

@@ -25,10 +25,12 @@ std::vector<Strategy> all_strategies();
 // Settings of the strategies that have any.
 struct StrategyOptions {
   bool correction = true;  // max-scale, groups, ...: the host multiplies int8 down to the channel's own scale
+  bool multiply = false;   // groups, sorted-groups: the chip's per-channel multiplier inside a group instead
   bool bias_rescale = false;  // max-scale: the research note's variant
   int32_t group_size = 16;    // groups, sorted-groups, hybrid: channels a group
-  double max_ratio = 1e30;    // sorted-groups: a group ends where its scale ratio would exceed this
-  double hybrid_ratio = 4;    // hybrid: layers above this ratio run channel by channel
+  double max_ratio = 1e30;  // sorted-groups, hw-multiply: a set ends where its scale ratio would exceed this
+  double hybrid_ratio = 4;  // hybrid: layers above this ratio run channel by channel
+  bool vendor = false;      // hw-multiply: the vendor compiler's factors instead of ours
 };
 
 // What the host does after the tasks of a layer.
@@ -59,7 +61,10 @@ Result<LayerParams> per_channel(const Layer& layer, const StrategyOptions& optio
 Result<LayerParams> hybrid(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> two_scalar(const Layer& layer, const StrategyOptions& options);
 Result<LayerParams> mesa_scale(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> hw_multiply(const Layer& layer);
+Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options);
+// The multiplier inside given groups of channels, each with a gain of its own.
+Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
+                                    std::vector<std::vector<int32_t>> groups);
 Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
 Result<LayerParams> exact(const Layer& layer);
 

@@ -183,6 +183,14 @@ void download(std::span<const uint8_t> cube, const exe::Placement& placement, st
               base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
+  if (!placement.slot_of.empty()) {
+    for_each_channel(placement.c, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
+      const uint8_t* from = cube.data() + int8_offset(placement.slot_of[static_cast<size_t>(c)], pixels);
+      for (int64_t p = first; p < last; ++p)
+        host[static_cast<size_t>(p * placement.c + c)] = from[p * kInt8Lanes] ^ flip;
+    });
+    return;
+  }
   for_each_surface(placement.c, pool, [&](int64_t s) {
     const int64_t first = s * kInt8Lanes;
     const int64_t lanes = std::min(placement.c - first, kInt8Lanes);
@@ -230,11 +238,9 @@ void correct(const exe::HostStep& step, Regions regions, const exe::Placement& p
   const auto channels = static_cast<int64_t>(step.channels.size());
   std::vector<std::array<uint8_t, 256>> tables(step.channels.size());
   for (size_t c = 0; c < tables.size(); ++c)
-    for (int32_t q = -128; q <= 127; ++q) {
-      const double scaled = std::round((q - step.zero_point) * step.channels[c].multiplier) + step.zero_point;
-      const double clamped = std::clamp(scaled, double(step.low), double(step.high));
-      tables[c][static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(clamped));
-    }
+    for (int32_t q = -128; q <= 127; ++q)
+      tables[c][static_cast<uint8_t>(q)] = static_cast<uint8_t>(static_cast<int8_t>(
+          num::rescaled(q, step.zero_point, step.channels[c].multiplier, step.low, step.high)));
   for_each_channel(channels, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
     const exe::HostChannel& channel = step.channels[static_cast<size_t>(c)];
     const std::array<uint8_t, 256>& table = tables[static_cast<size_t>(c)];

@@ -268,6 +268,8 @@ Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, dev
   PERAXIS_TRY(check_against_graph(executable, graph));
   Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
   std::vector<device::Buffer> buffers = PERAXIS_TRY(load_buffers(executable, device));
+  for (exe::Buffer& buffer : executable.buffers)
+    std::vector<uint8_t>().swap(buffer.data);  // on the device now
   return std::unique_ptr<Session>(std::make_unique<SessionImpl>(std::move(executable), std::move(graph),
                                                                 std::move(schedule), std::move(buffers),
                                                                 device, std::move(options)));

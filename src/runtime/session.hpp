@@ -30,7 +30,7 @@ struct SessionOptions {
 
 class Session {
  public:
-  // Allocates the buffers on `device`, copies data, applies relocations. Keeps the executable.
+  // Allocates the buffers on `device`, copies data, applies relocations. Keeps the rest of the executable.
   static Result<std::unique_ptr<Session>> create(exe::Executable executable, device::Device& device,
                                                  SessionOptions options = {});
   virtual ~Session() = default;

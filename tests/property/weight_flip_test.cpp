@@ -28,13 +28,42 @@ int64_t depthwise_offset(int64_t slot, int64_t tap, int64_t taps, int64_t channe
   return block * taps + tap * std::min<int64_t>(64, channels - block) + slot % 64;
 }
 
+// Where the sets of a tensor lie when nothing gathers them.
+const exe::Placement* scattered_placement(const exe::Executable& executable, int32_t tensor) {
+  for (const exe::Placement& placement : executable.placements)
+    if (placement.tensor == tensor && !placement.slot_of.empty()) return &placement;
+  return nullptr;
+}
+
+// Output slots that the tasks of one set write.
+int64_t set_slots(const exe::Executable& executable, int32_t op, int32_t set) {
+  int64_t slots = 0;
+  for (const exe::Task& task : executable.tasks)
+    if (task.op == op && task.set == set && task.first_row == 0)
+      slots += TaskWords(executable, task).get(CORE::DATAOUT_SIZE_1::DATAOUT_CHANNEL);
+  return slots;
+}
+
 // Where the byte of weight `w` of operator `op` lies in the constants.
 Place weight_place(const exe::Executable& executable, const ir::Graph& graph, int32_t op, const Weight& w) {
   const exe::HostStep* host = nullptr;
   for (const exe::HostStep& step : executable.host_steps)
     if (step.op == op) host = &step;
-  const int32_t set = host != nullptr ? host->channels[static_cast<size_t>(w.out)].region : 0;
-  int64_t slot = host != nullptr ? host->channels[static_cast<size_t>(w.out)].slot : w.out;
+  const exe::Placement* sets = scattered_placement(executable, graph.ops[static_cast<size_t>(op)].outputs[0]);
+  int32_t set = 0;
+  int64_t slot = w.out;
+  if (sets != nullptr) {
+    // Sets lie one behind the other: the slot within its own.
+    slot = sets->slot_of[static_cast<size_t>(w.out)];
+    for (int64_t slots = set_slots(executable, op, set); slot >= slots;
+         slots = set_slots(executable, op, set)) {
+      slot -= slots;
+      ++set;
+    }
+  } else if (host != nullptr) {
+    set = host->channels[static_cast<size_t>(w.out)].region;
+    slot = host->channels[static_cast<size_t>(w.out)].slot;
+  }
   const ir::Tensor& weights = graph.tensor(graph.ops[static_cast<size_t>(op)].inputs[1]);
   const int64_t taps = weights.shape.size() == 2 ? 1 : int64_t{weights.shape[1]} * weights.shape[2];
 
@@ -61,7 +90,12 @@ Place weight_place(const exe::Executable& executable, const ir::Graph& graph, in
   Place place = words.place(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0);
   const int64_t in_channels = words.get(CNA::DATA_SIZE1::DATAIN_CHANNEL);
   // A block-diagonal program reads the channels it computes.
-  const int64_t in = found->kind == exe::TaskKind::BlockDiagonal ? slot : w.in;
+  int64_t in = found->kind == exe::TaskKind::BlockDiagonal ? slot : w.in;
+  const exe::Placement* read = scattered_placement(executable, graph.ops[static_cast<size_t>(op)].inputs[0]);
+  if (read != nullptr && found->kind == exe::TaskKind::Direct &&
+      words.place(CNA::FEATURE_DATA_ADDR::FEATURE_BASE_ADDR).offset == read->cube.offset &&
+      in_channels == read->cube.channels)
+    in = read->slot_of[static_cast<size_t>(w.in)];
   place.offset += found->kind == exe::TaskKind::Depthwise ? depthwise_offset(slot, w.tap, taps, in_channels)
                                                           : direct_offset(slot, w.tap, in, taps, in_channels);
   return place;

@@ -68,6 +68,13 @@ Targets targets_of(const exe::Executable& executable, const ir::Graph& graph, in
       EXPECT_EQ(out.host, nullptr) << "two host steps";
       out.host = &step;
     }
+  for (const exe::Placement& placement : executable.placements)
+    if (placement.tensor == tensor && !placement.slot_of.empty()) out.output = &placement;
+  if (out.output != nullptr) {  // several sets, left where they were written
+    out.cubes = {out.output->cube};
+    out.host = nullptr;
+    return out;
+  }
   if (out.host != nullptr) {
     out.cubes = out.host->regions;
     return out;
@@ -98,8 +105,13 @@ void expect_covered(const std::vector<Range>& sorted, const Range& wanted, const
 void check_channels(const Targets& targets, const std::vector<Range>& sorted, int64_t channels) {
   if (targets.host == nullptr) {
     EXPECT_EQ(targets.output->c, channels);
-    for (int64_t c = 0; c < channels; ++c)
-      expect_covered(sorted, surface_of(targets.cubes[0], c), fmt::format("channel {}", c));
+    std::set<int64_t> slots;
+    for (int64_t c = 0; c < channels; ++c) {
+      const std::vector<int32_t>& slot_of = targets.output->slot_of;
+      const int64_t slot = slot_of.empty() ? c : slot_of[static_cast<size_t>(c)];
+      EXPECT_TRUE(slots.insert(slot).second) << "two channels of one slot";
+      expect_covered(sorted, surface_of(targets.cubes[0], slot), fmt::format("channel {}", c));
+    }
     return;
   }
   ASSERT_EQ(static_cast<int64_t>(targets.host->channels.size()), channels);

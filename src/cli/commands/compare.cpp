@@ -6,6 +6,7 @@
 
 #include "base/progress.hpp"
 #include "base/table.hpp"
+#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
 #include "cli/facts.hpp"
 #include "cli/golden_sets.hpp"
@@ -74,7 +75,7 @@ CliResult<std::vector<std::vector<uint8_t>>> choose_inputs(const CompareOptions&
   return PERAXIS_TRY(bind_inputs(graph, options.inputs)).values;
 }
 
-Status compare_layers(const CompareOptions& options, const compiler::Options& build,
+Status compare_layers(const CompareOptions& options, const compiler::Options& build, const plan::Plan& plan,
                       const TensorMap& reference, const TensorMap& got, Comparison& out) {
   base::Progress progress("comparing operators", static_cast<int64_t>(out.graph.ops.size()));
   for (size_t op = 0; op < out.graph.ops.size(); ++op) {
@@ -85,7 +86,7 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
       layer.plan.op = static_cast<int32_t>(op);
       layer.plan.macs = op_macs(out.graph, op);
     } else {
-      layer = PERAXIS_TRY_NOTE(compare_isolated(out.graph, op, reference, build, options.threads),
+      layer = PERAXIS_TRY_NOTE(compare_isolated(out.graph, op, reference, build, plan, options.threads),
                                "while running {} alone", out.graph.op_label(op));
     }
     layer.accumulated = compare_outputs(out.graph, op, got, reference);
@@ -118,6 +119,7 @@ CliResult<Comparison> compare(const CompareOptions& options) {
   build.model_hash = loaded.hash;
   Comparison out;
   out.graph = *loaded.model;
+  PERAXIS_TRY(calibrate(out.graph, options.build.calibrate, options.threads, build));
   Goldens goldens;
   for (const std::string& path : options.goldens) {
     Goldens more = PERAXIS_TRY(read_goldens(path, out.graph));
@@ -132,15 +134,18 @@ CliResult<Comparison> compare(const CompareOptions& options) {
   const TensorMap reference = PERAXIS_TRY(reference_activations(
       out.graph, spans(inputs), kernel_options(options.build.reference, options.threads)));
 
+  plan::Plan plan;
   if (!out.from_dump) {
-    CompiledModel compiled = PERAXIS_TRY(CompiledModel::create(out.graph, build, options.threads));
+    const plan::PlannerOptions planning = PERAXIS_TRY(compiler::planner_options(build));
+    plan = PERAXIS_TRY(plan::make_plan(out.graph, planning));
+    CompiledModel compiled = PERAXIS_TRY(CompiledModel::create(out.graph, build, plan, options.threads));
     const auto outputs = PERAXIS_TRY(compiled.run(spans(inputs), &got));
     for (size_t n = 0; n < outputs.size(); ++n) got[out.graph.outputs[n]] = outputs[n];
     out.tasks = compiled.counters().tasks;
     out.macs = compiled.counters().macs;
     PERAXIS_TRY(compare_golden_sets(compiled, goldens, out));
   }
-  PERAXIS_TRY(compare_layers(options, build, reference, got, out));
+  PERAXIS_TRY(compare_layers(options, build, plan, reference, got, out));
   for (size_t n = 0; n < out.graph.outputs.size(); ++n)
     if (const auto d = compare_tensor(out.graph, out.graph.outputs[n], got, reference))
       out.end_to_end.push_back({-1, n, *d});

@@ -4,6 +4,7 @@
 
 #include "base/file.hpp"
 #include "base/table.hpp"
+#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
 #include "cli/execute.hpp"
 #include "cli/facts.hpp"
@@ -46,6 +47,7 @@ CliStatus compile_command(const CompileOptions& options) {
   PERAXIS_TRY(check_output(options.output, options.model));
   const Loaded loaded = PERAXIS_TRY(load_model(options.model));
   build.model_hash = loaded.hash;
+  PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
   const exe::Executable executable = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(executable));
   PERAXIS_TRY(base::write_file(options.output, std::span<const uint8_t>(bytes)));

@@ -5,6 +5,7 @@
 
 #include "base/file.hpp"
 #include "base/table.hpp"
+#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
 #include "cli/execute.hpp"
 #include "cli/facts.hpp"
@@ -261,6 +262,7 @@ CliStatus run_command(const RunOptions& options) {
   build.model_hash = loaded.hash;
   const vision::ModelInfo info = PERAXIS_TRY(find_model_info(options.model, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
+  PERAXIS_TRY(calibrate(run.graph, options.build.calibrate, options.threads, build));
   if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
   if (!options.dump.empty()) PERAXIS_TRY(check_output(options.dump, options.model));
 

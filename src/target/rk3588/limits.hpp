@@ -23,6 +23,7 @@ inline constexpr int64_t kMaxStride = 7;             // CONV_*_STRIDE: 3 bits [5
 inline constexpr int64_t kMaxPad = 15;               // PAD_TOP, PAD_LEFT: 4 bits [4.6]
 inline constexpr int64_t kCommandAlign = 64;         // start of a command stream [3.2]
 inline constexpr int64_t kBufferAlign = 64;
+inline constexpr int32_t kMaxChainTasks = 4095;  // PC TASK_NUMBER: 12 bits [registers]
 inline constexpr int64_t kOperandRecordChannels =
     8;  // BRDMA record: 8 x int32 A, 8 x int16 B, 8 x int16 C [10.2]
 inline constexpr int64_t kOperandRecordBytes = 64;

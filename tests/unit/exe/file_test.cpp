@@ -39,11 +39,11 @@ TEST(ExecutableFile, every_field_survives) {
                {"act", BufferKind::Activations, 1000000, {}}};
   e.relocations = {{3, 1, 1000000}};
   e.tasks = {{1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8}};
-  e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7}};
+  e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7, {}}, {10, {1, 32, 2, 3, 48, 1}, 1, true, -7, {37}}};
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
   e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}};
-  e.layers = {{19, "npu", "max-scale", "why", 20, 21}};
+  e.layers = {{19, "npu", "max-scale", "why", 20, 21, false, {{-30, 31, 32, 33}}}};
   const auto bytes = write(e);
   ASSERT_TRUE(bytes) << bytes.error().text();
   const Executable b = *read(*bytes);
@@ -72,6 +72,8 @@ TEST(ExecutableFile, every_field_survives) {
   };
   const Placement& p = b.placements.at(0);
   EXPECT_EQ(std::tie(p.tensor, p.c, p.is_uint8, p.zero_point), std::make_tuple(9, 1, true, -7));
+  EXPECT_TRUE(p.slot_of.empty());
+  EXPECT_EQ(b.placements.at(1).slot_of, std::vector<int32_t>{37});
   expect_cube(p.cube, e.placements[0].cube);
   const HostStep& h = b.host_steps.at(0);
   EXPECT_EQ(std::tie(h.op, h.rounding, h.zero_point, h.low, h.high),
@@ -87,6 +89,10 @@ TEST(ExecutableFile, every_field_survives) {
   const LayerPlan& l = b.layers.at(0);
   EXPECT_EQ(std::tie(l.op, l.device, l.strategy, l.reason, l.tasks, l.macs),
             std::make_tuple(19, std::string("npu"), std::string("max-scale"), std::string("why"), 20, 21));
+  EXPECT_FALSE(l.every_reading);
+  const ChannelCertificate& proof = l.certificate.at(0);
+  EXPECT_EQ(std::tie(proof.acc_min, proof.acc_max, proof.differing, proof.max),
+            std::make_tuple(-30, 31, 32, 33));
 }
 
 TEST(ExecutableFile, an_unaligned_span_reads_the_same) {

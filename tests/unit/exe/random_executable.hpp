@@ -46,14 +46,24 @@ class RandomExecutable {
     for (int32_t n = below(4); n >= 0; --n) e.placements.push_back(placement(h, w));
     for (size_t p = 0; p < e.placements.size(); ++p) add_steps(e, static_cast<int32_t>(p));
     for (int32_t n = below(3); n > 0; --n)
-      e.layers.push_back(
-          {below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9), pick(0, INT64_MAX)});
+      e.layers.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9),
+                          pick(0, INT64_MAX), rng_.one_in(2), certificate()});
     return e;
   }
 
  private:
   int64_t pick(int64_t low, int64_t high) { return rng_.uniform(low, high); }
   int32_t below(int32_t n) { return static_cast<int32_t>(rng_.uniform(0, n - 1)); }
+  std::vector<ChannelCertificate> certificate() {
+    std::vector<ChannelCertificate> out(static_cast<size_t>(below(4)));
+    for (ChannelCertificate& c : out) {
+      c.acc_min = pick(-1000000, 0);
+      c.acc_max = pick(0, 1000000);
+      c.differing = rng_.one_in(2) ? 0 : pick(1, c.acc_max - c.acc_min + 1);
+      c.max = c.differing == 0 ? 0 : static_cast<int32_t>(pick(1, 255));
+    }
+    return out;
+  }
   std::vector<uint8_t> data(int64_t size) {
     std::vector<uint8_t> out(static_cast<size_t>(size));
     for (uint8_t& byte : out) byte = static_cast<uint8_t>(below(256));
@@ -69,7 +79,7 @@ class RandomExecutable {
   }
   Placement placement(int64_t h, int64_t w) {
     const Cube c = cube(h, w, 1);
-    return {below(50), c, pick(1, c.channels), rng_.one_in(2), below(256) - 128};
+    return {below(50), c, pick(1, c.channels), rng_.one_in(2), below(256) - 128, {}};
   }
   HostStep host_step(const Placement& p, int32_t element_bytes) {
     HostStep out;

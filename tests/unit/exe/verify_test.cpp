@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "exe/executable.hpp"
 #include "random_executable.hpp"
@@ -12,6 +13,14 @@ namespace {
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 
+// Slots 0 to 16, one of them moved.
+std::vector<int32_t> slots(size_t channel, int32_t slot) {
+  std::vector<int32_t> out(17);
+  std::iota(out.begin(), out.end(), 0);
+  out[channel] = slot;
+  return out;
+}
+
 Executable sound() {
   Executable e;
   e.model = "m";
@@ -20,7 +29,7 @@ Executable sound() {
                {"maps", BufferKind::Activations, 10000, {}}};
   e.relocations = {{0, 1, 0}, {1, 2, 10000}};
   e.tasks = {{0, 4, 0, TaskKind::Direct, 0, 2, 3, 16, 0}, {4, 6, 0, TaskKind::Depthwise, 2, 2, 3, 16, 0}};
-  e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128}};
+  e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128, {}}};
   std::vector<HostChannel> channels(17);
   e.host_steps = {{0, {{2, 0, 3, 5, 20, 4}}, channels},
                   {0, {{2, 0, 3, 5, 32, 1}, {1, 0, 3, 5, 0, 1}}, channels}};
@@ -32,7 +41,7 @@ Executable sound() {
              {StepKind::Gather, 0, 0, 0, 0, 1},
              {StepKind::Correct, 0, 0, 0, 0, 1},
              {StepKind::Download, -1, 0}};
-  e.layers = {{0, "npu", "hw-multiply", "", 2, 100}};
+  e.layers = {{0, "npu", "hw-multiply", "", 2, 100, true, {{-7, 8, 3, 1}}}};
   e.constants = {{7, {1}}};
   return e;
 }
@@ -148,6 +157,16 @@ const Breach kBreaches[] = {
     BREACH(step_host_size, "cubes of 2x5", e.host_steps[0].regions[0].h = 2),
     BREACH(layer_op, "operator index", e.layers[0].op = -1),
     BREACH(layer_device, "neither npu nor cpu", e.layers[0].device = "gpu"),
+    BREACH(slots_missing, "slots of 1 channels", e.placements[0].slot_of = {0}),
+    BREACH(slots_outside, "slot 32", e.placements[0].slot_of = slots(16, 32)),
+    BREACH(slots_negative, "slot -1", e.placements[0].slot_of = slots(16, -1)),
+    BREACH(slots_twice, "two channels in slot 3", e.placements[0].slot_of = slots(16, 3)),
+    BREACH(slots_written, "slots of their own", e.placements[0].slot_of = slots(16, 16)),
+    BREACH(certificate_range, "accumulators", e.layers[0].certificate[0].acc_min = 9),
+    BREACH(certificate_negative, "differing values", e.layers[0].certificate[0].differing = -1),
+    BREACH(certificate_too_many, "differing values", e.layers[0].certificate[0].differing = 17),
+    BREACH(certificate_zero_max, "at most by", e.layers[0].certificate[0].max = 0),
+    BREACH(certificate_huge_max, "at most by", e.layers[0].certificate[0].max = 256),
     BREACH(layer_macs, "negative count", e.layers[0].macs = -1),
 };
 #undef BREACH

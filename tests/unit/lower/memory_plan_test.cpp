@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace peraxis::lower {
@@ -39,6 +41,45 @@ TEST(MemoryPlan, NeverOverlapsWhatLivesTogether) {
     }
     EXPECT_GE(plan.activation_bytes(), plan.peak_live_bytes());
     EXPECT_LE(plan.activation_bytes(), plan.peak_live_bytes() * 2 + 64 * 60);
+  }
+}
+
+// The rule in its plain form: the largest first, each in the first gap among all that live at the same time.
+TEST(MemoryPlan, LargestFirstIntoTheFirstGap) {
+  std::mt19937_64 rng(8);
+  for (int round = 0; round < 100; ++round) {
+    MemoryPlan plan;
+    struct Use {
+      int64_t bytes;
+      int32_t first, last;
+      int64_t offset;
+    };
+    std::vector<Use> uses;
+    for (int i = 0; i < 80; ++i) {
+      const int64_t bytes = rng() % 4 == 0 ? 640 : 1 + static_cast<int64_t>(rng() % 3000);
+      const auto first = static_cast<int32_t>(rng() % 20);
+      const auto last = first + static_cast<int32_t>(rng() % 3 == 0 ? rng() % 20 : 0);
+      const int32_t id = plan.add_activation(bytes);
+      plan.touch(id, first);
+      plan.touch(id, last);
+      uses.push_back({bytes, first, last, -1});
+    }
+    ASSERT_TRUE(plan.place());
+    std::vector<size_t> order(uses.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return uses[a].bytes > uses[b].bytes; });
+    for (const size_t i : order) {
+      Use& use = uses[i];
+      for (int64_t at = 0; use.offset < 0; at += 64) {
+        const bool free = std::none_of(uses.begin(), uses.end(), [&](const Use& other) {
+          return other.offset >= 0 && other.first <= use.last && use.first <= other.last &&
+                 other.offset < at + use.bytes && at < other.offset + other.bytes;
+        });
+        if (free) use.offset = at;
+      }
+      ASSERT_EQ(plan.location(static_cast<int32_t>(i)).offset, use.offset) << "round " << round;
+    }
   }
 }
 

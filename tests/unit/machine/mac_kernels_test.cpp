@@ -49,6 +49,34 @@ TEST(MacKernels, DirectRow) {
   }
 }
 
+TEST(MacKernels, DotRow) {
+  std::mt19937 rng(7);
+  const int64_t step = 64;
+  for (const int64_t blocks : {0, 1, 6, 2048})
+    for (const int64_t pixels : {1, 2, 7, 8, 9, 23}) {
+      std::vector<uint8_t> tile(static_cast<size_t>(pixels * step + blocks * 32 + 32));
+      for (uint8_t& v : tile) v = static_cast<uint8_t>(rng() % 3 != 0 ? 255 : rng());
+      std::vector<int16_t> weights(static_cast<size_t>(blocks * 32));
+      for (int16_t& v : weights)
+        v = static_cast<int16_t>(rng() % 3 != 0 ? -128 : static_cast<int>(rng() % 256) - 128);
+      std::vector<int64_t> offsets;
+      for (int64_t b = 0; b < blocks; ++b) offsets.push_back((blocks - 1 - b) * 32);
+      for (const MacKernels* k : all()) {
+        std::vector<int32_t> acc(static_cast<size_t>(pixels + 1), 77);
+        k->dot_row(tile.data(), step, pixels, offsets.data(), weights.data(), blocks, -12345, acc.data());
+        for (int64_t p = 0; p < pixels; ++p) {
+          int64_t want = -12345;
+          for (int64_t b = 0; b < blocks; ++b)
+            for (int64_t i = 0; i < 32; ++i)
+              want += tile[static_cast<size_t>(p * step + offsets[static_cast<size_t>(b)] + i)] *
+                      weights[static_cast<size_t>(b * 32 + i)];
+          ASSERT_EQ(acc[static_cast<size_t>(p)], want) << k->name << " pixel " << p << " of " << pixels;
+        }
+        EXPECT_EQ(acc[static_cast<size_t>(pixels)], 77) << k->name << " writes beyond the row";
+      }
+    }
+}
+
 TEST(MacKernels, DepthwiseRow) {
   std::mt19937 rng(6);
   const int64_t taps = 9, pixels = 5, step = 128;

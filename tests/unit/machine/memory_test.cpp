@@ -47,6 +47,32 @@ TEST(Memory, WritesMarkExactlyTheirBytes) {
   for (int64_t i = 0; i < 130; ++i) EXPECT_EQ(m.written(0x40 + i, 1), i >= 60 && i < 70) << i;
 }
 
+TEST(Memory, ChangesAreSeenByPages) {
+  constexpr int64_t kPage = 4096;
+  std::vector<uint8_t> bytes(3 * kPage + 5);
+  Memory m;
+  ASSERT_TRUE(m.map(0x100, bytes, "x"));  // pages count from the buffer's first byte
+  int64_t before = m.now();
+  EXPECT_FALSE(m.changed_since(before, 0x100, 3 * kPage + 5));
+  ASSERT_TRUE(m.write(0x100 + kPage + 7, 1, "w"));
+  EXPECT_TRUE(m.changed_since(before, 0x100, 3 * kPage + 5));
+  EXPECT_TRUE(m.changed_since(before, 0x100 + 2 * kPage - 1, 1));
+  EXPECT_FALSE(m.changed_since(before, 0x100, kPage));
+  EXPECT_FALSE(m.changed_since(before, 0x100 + 2 * kPage, kPage + 5));
+  EXPECT_FALSE(m.changed_since(m.now(), 0x100, 3 * kPage + 5));
+  before = m.now();
+  ASSERT_TRUE(m.mark_written(0x100 + 3 * kPage, 5));
+  EXPECT_TRUE(m.changed_since(before, 0x100 + 3 * kPage + 4, 1));
+  before = m.now();
+  ASSERT_TRUE(m.mark_unwritten(0x100 + kPage - 1, 2));
+  EXPECT_TRUE(m.changed_since(before, 0x100, 1));
+  EXPECT_TRUE(m.changed_since(before, 0x100 + kPage + 9, 1));
+  EXPECT_FALSE(m.changed_since(before, 0x100 + kPage, 0));
+  EXPECT_TRUE(m.changed_since(m.now(), 0x100, 3 * kPage + 6)) << "beyond the buffer";
+  ASSERT_FALSE(m.write(0x100 + kPage, 3 * kPage, "w"));
+  EXPECT_FALSE(m.changed_since(m.now(), 0x100, 3 * kPage + 5));
+}
+
 TEST(Memory, AccessesStayInOneBuffer) {
   std::vector<uint8_t> a(64), b(64);
   Memory m;

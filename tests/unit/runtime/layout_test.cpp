@@ -67,19 +67,24 @@ TEST(Layout, UploadPutsEveryElementWhereTheFormulaSays) {
 
 TEST(Layout, DownloadIsTheInverse) {
   for (const Shape shape : kShapes)
-    for (const bool is_uint8 : {false, true}) {
-      const exe::Placement placement = placement_of(shape, is_uint8);
-      const std::vector<uint8_t> cube = random_bytes(static_cast<size_t>(cube_bytes(placement.cube)), 2);
-      std::vector<uint8_t> host(static_cast<size_t>(shape.h * shape.w * shape.c), 0x55);
-      download(cube, placement, host);
-      for (int64_t y = 0; y < shape.h; ++y)
-        for (int64_t x = 0; x < shape.w; ++x)
-          for (int64_t c = 0; c < shape.c; ++c) {
-            const int stored = static_cast<int8_t>(cube[int8_index(placement.cube, y, x, c)]);
-            const uint8_t got = host[static_cast<size_t>((y * shape.w + x) * shape.c + c)];
-            ASSERT_EQ(is_uint8 ? int{got} - 128 : int{static_cast<int8_t>(got)}, stored);
-          }
-    }
+    for (const bool is_uint8 : {false, true})
+      for (const bool own_slots : {false, true}) {
+        exe::Placement placement = placement_of(shape, is_uint8, own_slots ? 16 : 0);
+        if (own_slots)  // from the last slot downwards
+          for (int64_t c = 0; c < shape.c; ++c)
+            placement.slot_of.push_back(static_cast<int32_t>(placement.cube.channels - 1 - c));
+        const std::vector<uint8_t> cube = random_bytes(static_cast<size_t>(cube_bytes(placement.cube)), 2);
+        std::vector<uint8_t> host(static_cast<size_t>(shape.h * shape.w * shape.c), 0x55);
+        download(cube, placement, host);
+        for (int64_t y = 0; y < shape.h; ++y)
+          for (int64_t x = 0; x < shape.w; ++x)
+            for (int64_t c = 0; c < shape.c; ++c) {
+              const int stored = static_cast<int8_t>(
+                  cube[int8_index(placement.cube, y, x, own_slots ? placement.cube.channels - 1 - c : c)]);
+              const uint8_t got = host[static_cast<size_t>((y * shape.w + x) * shape.c + c)];
+              ASSERT_EQ(is_uint8 ? int{got} - 128 : int{static_cast<int8_t>(got)}, stored);
+            }
+      }
 }
 
 TEST(Layout, GatherTakesEachChannelFromItsRegionAndSlot) {

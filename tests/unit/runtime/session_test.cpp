@@ -148,7 +148,7 @@ exe::Cube cube_at(int64_t offset) {
 }
 
 exe::Placement place(int32_t tensor, int64_t offset) {
-  return {tensor, cube_at(offset), kC, false, -3};
+  return {tensor, cube_at(offset), kC, false, -3, {}};
 }
 
 // Adds a program to the executable: copies `bytes` from `from` to `to` (offsets in buffer 1), adding

@@ -1,0 +1,358 @@
+// peraxis plan: what a model will cost and how exact it will be, before anything runs.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <thread>
+
+#include "base/progress.hpp"
+#include "base/table.hpp"
+#include "cli/calibration.hpp"
+#include "cli/cli.hpp"
+#include "cli/inputs.hpp"
+#include "cli/layer_compare.hpp"
+#include "cli/layers.hpp"
+#include "cli/load.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/strategy_table.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+struct PlanOptions {
+  std::string model;
+  BuildOptions build;
+  InputOptions inputs;
+  bool all_strategies = false, json = false, csv = false;
+  int threads = 0;
+};
+
+// What the command found; the parts that were not asked for are empty.
+struct Report {
+  ir::Graph graph;
+  plan::Plan plan;
+  std::vector<std::optional<Difference>> isolated;  // by layer of the plan, when inputs were given
+  std::vector<StrategyRow> rows;
+  bool synthetic = false;  // the rows were measured on synthetic inputs
+};
+
+constexpr size_t kParetoRows = 12;  // printed for people; JSON and CSV have all
+
+std::string percent(double share) {
+  return share == 0 ? "0" : fmt::format("{:.4f}", 100 * share);
+}
+
+std::string constants_text(const rk3588::CostConstants& c) {
+  return fmt::format(
+      "times are estimates, no board was measured: clock {:g} GHz, memory {:g} GB/s, {:g} us a task; host: "
+      "{:g} us a stop, {:g} ns a copied and {:g} ns a requantized value, {:g} ns an output element of other "
+      "operators, "
+      "{:g} GMAC/s\n",
+      c.clock_ghz, c.bandwidth_gbs, c.task_us, c.host_step_us, c.host_copy_ns, c.host_requantize_ns,
+      c.host_element_ns, c.host_gmacs);
+}
+
+Json constants_json(const rk3588::CostConstants& c) {
+  return {{"clock_ghz", c.clock_ghz},
+          {"bandwidth_gbs", c.bandwidth_gbs},
+          {"task_us", c.task_us},
+          {"host_step_us", c.host_step_us},
+          {"host_copy_ns", c.host_copy_ns},
+          {"host_requantize_ns", c.host_requantize_ns},
+          {"host_element_ns", c.host_element_ns},
+          {"host_gmacs", c.host_gmacs}};
+}
+
+Json cost_json(const plan::Cost& cost) {
+  return {{"tasks", cost.tasks},
+          {"mac_cycles", cost.mac_cycles},
+          {"bytes", cost.bytes},
+          {"host_values", cost.host_values},
+          {"estimated_npu_ms", cost.npu_ms},
+          {"estimated_host_ms", cost.host_ms},
+          {"estimated_ms", cost.ms()}};
+}
+
+// --- one plan, layer by layer
+
+Json layer_json(const Report& report, size_t i) {
+  const plan::LayerPlan& layer = report.plan.layers[i];
+  Json out;
+  out["op"] = layer.op;
+  out["kind"] = ir::op_name(report.graph.ops[layer.op].kind);
+  out["name"] = op_output_name(report.graph, layer.op);
+  out["device"] = layer.on_npu() ? "npu" : "cpu";
+  out["strategy"] = layer.on_npu() ? Json(requant::strategy_name(layer.params.strategy)) : Json(nullptr);
+  const std::string& reason = layer.on_npu() ? layer.reason : layer.refusal;
+  out["reason"] = reason.empty() ? Json(nullptr) : Json(reason);
+  out["sets"] = layer.params.sets.size();
+  out["macs"] = layer.geometry.macs();
+  out.update(cost_json(layer.cost));
+  if (layer.on_npu()) {
+    int64_t low = 0, high = 0;
+    for (const requant::ChannelCertificate& channel : layer.certificate.channels) {
+      low = std::min(low, channel.acc_min);
+      high = std::max(high, channel.acc_max);
+    }
+    out["certificate"] = {{"acc_min", low},
+                          {"acc_max", high},
+                          {"values", layer.certificate.values()},
+                          {"differing", layer.certificate.differing()},
+                          {"max", layer.certificate.max()},
+                          {"every_tie_reading", layer.certificate.every_reading},
+                          {"max_any_tie_reading", layer.certificate.max_any_reading}};
+    out["expected_mismatch_percent"] = 100 * layer.certificate.expected();
+  }
+  if (!report.isolated.empty())
+    out["isolated"] = report.isolated[i] ? difference_json(*report.isolated[i]) : Json(nullptr);
+  return out;
+}
+
+Json pareto_json(const plan::Plan& plan) {
+  Json out = Json::array();
+  for (const plan::ParetoPoint& point : plan.pareto)
+    out.push_back({{"tasks", point.tasks},
+                   {"estimated_ms", point.ms},
+                   {"expected_mismatch_percent", 100 * point.expected},
+                   {"exact_layers", point.exact_layers}});
+  return out;
+}
+
+void print_plan(const PlanOptions& options, const Report& report) {
+  const plan::Plan& plan = report.plan;
+  std::string text =
+      fmt::format("{}: accuracy {}, strategy {}, against the {} kernels\n{}\n", printable(options.model),
+                  options.build.max_mismatch ? fmt::format("at most {:g} %", *options.build.max_mismatch)
+                                             : options.build.accuracy,
+                  options.build.strategy, options.build.reference, constants_text(options.build.cost));
+  const bool measured = !report.isolated.empty();
+  std::vector<std::string> header{"op",         "kind",  "strategy",  "sets",         "tasks",
+                                  "MAC cycles", "bytes", "est. ms",   "accumulators", "differing %",
+                                  "max",        "ties",  "expected %"};
+  if (measured) header.emplace_back("measured %");
+  header.emplace_back("name");
+  base::Table table(std::move(header));
+  std::vector<exe::LayerPlan> fallbacks;
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    const plan::LayerPlan& layer = plan.layers[i];
+    const requant::LayerCertificate& certificate = layer.certificate;
+    std::vector<std::string> row{std::to_string(layer.op), ir::op_name(report.graph.ops[layer.op].kind)};
+    if (layer.on_npu()) {
+      row.insert(row.end(),
+                 {requant::strategy_name(layer.params.strategy), std::to_string(layer.params.sets.size()),
+                  base::with_thousands(layer.cost.tasks), base::with_thousands(layer.cost.mac_cycles),
+                  base::with_thousands(layer.cost.bytes), fmt::format("{:.3f}", layer.cost.ms()),
+                  fmt::format("{:.3g}", certificate.values()),
+                  percent(certificate.differing() / std::max(1.0, certificate.values())),
+                  std::to_string(certificate.max()), certificate.every_reading ? "any" : "open",
+                  percent(certificate.expected())});
+    } else {
+      row.insert(row.end(),
+                 {"cpu", "", "", "", "", fmt::format("{:.3f}", layer.cost.ms()), "", "", "", "", ""});
+    }
+    if (measured)
+      row.push_back(report.isolated[i] ? fmt::format("{:.4f}", report.isolated[i]->percent()) : "");
+    row.push_back(short_name(op_output_name(report.graph, layer.op)));
+    table.add_row(std::move(row));
+    fallbacks.push_back({static_cast<int32_t>(layer.op),
+                         layer.on_npu() ? "npu" : "cpu",
+                         layer.on_npu() ? requant::strategy_name(layer.params.strategy) : "",
+                         layer.on_npu() ? layer.reason : layer.refusal,
+                         0,
+                         0,
+                         true,
+                         {}});
+  }
+  text += table.text();
+  text += fallback_text(report.graph, fallbacks);
+  text += fmt::format(
+      "\ntotal: {} tasks, {} MAC cycles, {} bytes; estimated {:.2f} ms (NPU {:.2f}, host {:.2f}, of it "
+      "{:.2f} "
+      "for {} other operators); expected mismatch {} %\n",
+      base::with_thousands(plan.cost.tasks), base::with_thousands(plan.cost.mac_cycles),
+      base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
+      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size(), percent(plan.expected));
+  if (plan.pareto.size() > 1) {
+    text += "\ntime against mismatch, from the cheapest plan to exact\n";
+    base::Table pareto({"est. ms", "tasks", "expected %", "exact layers"});
+    const size_t rows = std::min(kParetoRows, plan.pareto.size());
+    for (size_t r = 0; r < rows; ++r) {
+      const plan::ParetoPoint& point = plan.pareto[r * (plan.pareto.size() - 1) / (rows - 1)];
+      pareto.add_row({fmt::format("{:.2f}", point.ms), base::with_thousands(point.tasks),
+                      percent(point.expected), std::to_string(point.exact_layers)});
+    }
+    text += pareto.text();
+  }
+  print_text(text);
+}
+
+void print_plan_csv(const Report& report) {
+  std::string text =
+      "op,kind,device,strategy,sets,tasks,mac_cycles,bytes,host_values,estimated_ms,values,differing,max,"
+      "every_tie_reading,expected_mismatch_percent,isolated_percent\n";
+  for (size_t i = 0; i < report.plan.layers.size(); ++i) {
+    const plan::LayerPlan& layer = report.plan.layers[i];
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{:.6g},", layer.op,
+                        ir::op_name(report.graph.ops[layer.op].kind), layer.on_npu() ? "npu" : "cpu",
+                        layer.on_npu() ? requant::strategy_name(layer.params.strategy) : "",
+                        layer.params.sets.size(), layer.cost.tasks, layer.cost.mac_cycles, layer.cost.bytes,
+                        layer.cost.host_values, layer.cost.ms());
+    if (layer.on_npu())
+      text += fmt::format("{:.0f},{:.0f},{},{},{:.6g},", layer.certificate.values(),
+                          layer.certificate.differing(), layer.certificate.max(),
+                          layer.certificate.every_reading ? 1 : 0, 100 * layer.certificate.expected());
+    else
+      text += ",,,,,";
+    if (!report.isolated.empty() && report.isolated[i])
+      text += fmt::format("{:.6g}", report.isolated[i]->percent());
+    text += "\n";
+  }
+  print_text(text);
+}
+
+// --- strategies beside each other
+
+Json row_json(const StrategyRow& row) {
+  return {{"strategy", row.name},
+          {"tasks", row.cost.tasks},
+          {"bytes", row.cost.bytes},
+          {"mac_cycles", row.cost.mac_cycles},
+          {"estimated_ms", row.cost.ms()},
+          {"expected_mismatch_percent", 100 * row.expected},
+          {"isolated_mismatch_percent", row.isolated.percent()},
+          {"isolated_max", row.isolated.max},
+          {"end_to_end_max", row.end_to_end.max},
+          {"end_to_end_mean", row.end_to_end.mean()}};
+}
+
+void print_rows(const PlanOptions& options, const Report& report) {
+  std::string text =
+      fmt::format("{}: every strategy, against the {} kernels, on {} inputs\n{}\n", printable(options.model),
+                  options.build.reference, report.synthetic ? "synthetic" : "the given",
+                  constants_text(options.build.cost));
+  base::Table table({"strategy", "tasks", "bytes", "est. ms", "isolated %", "max", "end to end max", "mean"});
+  for (const StrategyRow& row : report.rows)
+    if (row.left_out.empty())
+      table.add_row({row.name, base::with_thousands(row.cost.tasks), base::with_thousands(row.cost.bytes),
+                     fmt::format("{:.2f}", row.cost.ms()), percent(row.isolated.percent() / 100),
+                     fmt::format("{:g}", row.isolated.max), fmt::format("{:g}", row.end_to_end.max),
+                     fmt::format("{:.4f}", row.end_to_end.mean())});
+  print_text(text + table.text());
+}
+
+void print_rows_csv(const Report& report) {
+  std::string text =
+      "strategy,tasks,bytes,mac_cycles,estimated_ms,expected_mismatch_percent,isolated_mismatch_percent,"
+      "isolated_max,end_to_end_max,end_to_end_mean\n";
+  for (const StrategyRow& row : report.rows)
+    if (row.left_out.empty())
+      text +=
+          fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{:g},{:g},{:.6g}\n", row.name, row.cost.tasks,
+                      row.cost.bytes, row.cost.mac_cycles, row.cost.ms(), 100 * row.expected,
+                      row.isolated.percent(), row.isolated.max, row.end_to_end.max, row.end_to_end.mean());
+  print_text(text);
+}
+
+// --- the command
+
+std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
+  return {values.begin(), values.end()};
+}
+
+CliResult<Report> make_report(const PlanOptions& options) {
+  compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
+  Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  Report report;
+  report.graph = std::move(*loaded.model);
+  const int threads = options.threads > 0
+                          ? options.threads
+                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const bool given = !options.inputs.inputs.empty() || !options.inputs.image.empty();
+  std::vector<std::vector<uint8_t>> inputs;
+  if (given) inputs = PERAXIS_TRY(bind_inputs(report.graph, options.inputs)).values;
+  PERAXIS_TRY(calibrate(report.graph, options.build.calibrate, threads, build));
+  report.synthetic = options.all_strategies && !given;
+  if (report.synthetic) inputs = synthetic_inputs(report.graph);
+  TensorMap reference;
+  if (!inputs.empty())
+    reference = PERAXIS_TRY(
+        reference_activations(report.graph, spans(inputs), kernel_options(options.build.reference, threads)));
+  if (options.all_strategies) {
+    report.rows = PERAXIS_TRY(measure_strategies({report.graph, inputs, reference}, build, threads));
+    return report;
+  }
+  {
+    plan::PlannerOptions planning = PERAXIS_TRY(compiler::planner_options(build));
+    planning.pareto = true;
+    base::Progress progress("planning", static_cast<int64_t>(report.graph.ops.size()));
+    planning.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
+    report.plan = PERAXIS_TRY(plan::make_plan(report.graph, planning));
+  }
+  if (inputs.empty()) return report;
+  for (const plan::LayerPlan& layer : report.plan.layers)
+    report.isolated.push_back(layer.on_npu() ? PERAXIS_TRY(compare_isolated(report.graph, layer.op, reference,
+                                                                            build, report.plan, threads))
+                                                   .isolated
+                                             : std::nullopt);
+  return report;
+}
+
+CliStatus plan_command(const PlanOptions& options) {
+  if (options.all_strategies)
+    for (const std::string& name : options.build.given)
+      if (name == "--strategy" || name == "--accuracy" || name == "--max-mismatch")
+        return usage("--all-strategies shows every strategy; {} chooses one", name);
+  const Report report = PERAXIS_TRY(make_report(options));
+  for (const StrategyRow& row : report.rows)
+    if (!row.left_out.empty())
+      print_notice(fmt::format("{} is left out: it fits no layer ({})\n", row.name, row.left_out));
+  if (report.synthetic)
+    print_notice("no --input or --image: the strategies were measured on synthetic inputs\n");
+  if (options.json) {
+    Json out;
+    out["model"] = options.model;
+    out["reference"] = options.build.reference;
+    out["estimate"] = constants_json(options.build.cost);
+    if (options.all_strategies) {
+      out["inputs"] = report.synthetic ? "synthetic" : "given";
+      out["strategies"] = Json::array();
+      for (const StrategyRow& row : report.rows)
+        if (row.left_out.empty()) out["strategies"].push_back(row_json(row));
+    } else {
+      out["accuracy"] = options.build.accuracy;
+      out["strategy"] = options.build.strategy;
+      out["max_mismatch_percent"] =
+          options.build.max_mismatch ? Json(*options.build.max_mismatch) : Json(nullptr);
+      out["layers"] = Json::array();
+      for (size_t i = 0; i < report.plan.layers.size(); ++i) out["layers"].push_back(layer_json(report, i));
+      out["total"] = cost_json(report.plan.cost);
+      out["total"]["expected_mismatch_percent"] = 100 * report.plan.expected;
+      out["other_operators"] = cost_json(report.plan.cpu);
+      out["pareto"] = pareto_json(report.plan);
+    }
+    print_json(out);
+  } else if (options.all_strategies) {
+    options.csv ? print_rows_csv(report) : print_rows(options, report);
+  } else {
+    options.csv ? print_plan_csv(report) : print_plan(options, report);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, CliStatus& outcome) {
+  const auto options = std::make_shared<PlanOptions>();
+  app.add_option("MODEL", options->model, "a TFLite model")->required();
+  add_input_options(app, options->inputs);
+  app.add_flag("--all-strategies", options->all_strategies,
+               "every strategy planned, run on the machine model and compared");
+  add_build_options(app, options->build);
+  auto* json = app.add_flag("--json", options->json, "one JSON document on stdout");
+  app.add_flag("--csv", options->csv, "comma-separated values on stdout")->excludes(json);
+  app.add_option("--threads", options->threads, "threads; 0: as many as the machine has")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.callback([options, &outcome] { outcome = plan_command(*options); });
+}
+
+}  // namespace peraxis::cli

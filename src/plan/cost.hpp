@@ -1,0 +1,33 @@
+// The estimated cost of a layer: its real tasks (lower/), what the host does after them, and the time that
+// rk3588::CostConstants makes of it. An estimate; no board was measured.
+#pragma once
+
+#include <cstdint>
+
+#include "lower/convolution.hpp"
+#include "target/rk3588/cost.hpp"
+
+namespace peraxis::plan {
+
+struct Cost {
+  int64_t tasks = 0;
+  int64_t mac_cycles = 0;
+  int64_t bytes = 0;        // moved by the NPU's tasks
+  int64_t host_values = 0;  // copied, rescaled or requantized by the host after the tasks
+  double npu_ms = 0;        // estimate: per task the longer of multiplying and moving, and the per-task cost
+  double host_ms = 0;       // estimate
+
+  double ms() const { return npu_ms + host_ms; }
+  void add(const Cost& other);
+};
+
+// Command words of one task, for the bytes of its program: what emit/ writes for a convolution.
+inline constexpr int64_t kWordsPerTask = 128;
+
+Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
+                const rk3588::CostConstants& constants);
+
+// An operator that runs on the CPU: a convolution by its multiplications, others by their output elements.
+Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& constants);
+
+}  // namespace peraxis::plan

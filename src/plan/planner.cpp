@@ -1,0 +1,247 @@
+// The mixed plan starts with the cheapest candidate of every layer. While the expected mismatch is above the
+// budget, the step with the most mismatch removed for each estimated millisecond is taken. Candidates beyond
+// the cheapest are made only for layers that matter: those with most expected differences first.
+#include "plan/planner.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "plan/candidates.hpp"
+
+namespace peraxis::plan {
+namespace {
+
+using requant::Strategy;
+
+struct Choice {
+  size_t entry = 0;  // index in Plan::layers
+  LayerCandidates candidates;
+  std::vector<Candidate> options;  // [0]: the cheapest; the rest once expanded
+  bool expanded = false;
+  size_t chosen = 0;
+
+  const Candidate& now() const { return options[chosen]; }
+  // Expected differing output values of option i.
+  double differing(size_t i) const {
+    return options[i].certificate.expected() * static_cast<double>(candidates.outputs());
+  }
+};
+
+class Mixer {
+ public:
+  Mixer(std::vector<Choice>& choices, const PlannerOptions& options) : choices_(choices), options_(options) {
+    for (const Choice& choice : choices_) outputs_ += choice.candidates.outputs();
+  }
+
+  Status run(std::vector<ParetoPoint>& pareto) {
+    const bool fast = !options_.max_mismatch;
+    const double share = fast ? kFastMismatch : *options_.max_mismatch / kBudgetMargin;
+    const double budget = share * static_cast<double>(outputs_);
+    const auto most_tasks = static_cast<int64_t>(static_cast<double>(tasks()) * kFastTaskRatio);
+    pareto.push_back(point());
+    while (differing() > budget) {
+      PERAXIS_TRY(expand(fast));
+      const auto step = best_step(fast ? most_tasks : INT64_MAX, fast);
+      if (!step) break;
+      choices_[step->first].chosen = step->second;
+      pareto.push_back(point());
+    }
+    return {};
+  }
+
+  // The rest of the way to exact everywhere, for the table; the choices are put back.
+  Status continue_pareto(std::vector<ParetoPoint>& pareto) {
+    std::vector<size_t> chosen;
+    for (const Choice& choice : choices_) chosen.push_back(choice.chosen);
+    for (Choice& choice : choices_) PERAXIS_TRY(expand(choice));
+    while (const auto step = best_step(INT64_MAX, false)) {
+      choices_[step->first].chosen = step->second;
+      pareto.push_back(point());
+    }
+    for (size_t i = 0; i < chosen.size(); ++i) choices_[i].chosen = chosen[i];
+    return {};
+  }
+
+ private:
+  double differing() const {
+    double sum = 0;
+    for (const Choice& choice : choices_) sum += choice.differing(choice.chosen);
+    return sum;
+  }
+  int64_t tasks() const {
+    int64_t sum = 0;
+    for (const Choice& choice : choices_) sum += choice.now().cost.tasks;
+    return sum;
+  }
+
+  ParetoPoint point() const {
+    ParetoPoint out;
+    for (const Choice& choice : choices_) {
+      out.ms += choice.now().cost.ms();
+      if (choice.now().params.strategy == Strategy::Exact) ++out.exact_layers;
+    }
+    out.tasks = tasks();
+    out.expected = outputs_ > 0 ? differing() / static_cast<double>(outputs_) : 0;
+    return out;
+  }
+
+  Status expand(Choice& choice) {
+    if (choice.expanded) return {};
+    choice.expanded = true;
+    auto more = PERAXIS_TRY(choice.candidates.better_than(choice.options[0]));
+    std::move(more.begin(), more.end(), std::back_inserter(choice.options));
+    return {};
+  }
+
+  // `fast`: the layers that hold the most expected differences, a few at a time; else all of them.
+  Status expand(bool fast) {
+    std::vector<size_t> order(choices_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return choices_[a].differing(choices_[a].chosen) > choices_[b].differing(choices_[b].chosen);
+    });
+    const size_t count = fast ? std::min<size_t>(order.size(), kExpandedAtOnce) : order.size();
+    for (size_t i = 0; i < count; ++i) PERAXIS_TRY(expand(choices_[order[i]]));
+    return {};
+  }
+
+  // The step of one layer with the most differences removed for each millisecond.
+  std::optional<std::pair<size_t, size_t>> best_step(int64_t most_tasks, bool no_exact) const {
+    std::optional<std::pair<size_t, size_t>> best;
+    double best_rate = 0;
+    const int64_t all = tasks();
+    for (size_t l = 0; l < choices_.size(); ++l) {
+      const Choice& choice = choices_[l];
+      for (size_t o = 1; o < choice.options.size(); ++o) {
+        const Candidate& candidate = choice.options[o];
+        if (no_exact && candidate.params.strategy == Strategy::Exact) continue;
+        if (all - choice.now().cost.tasks + candidate.cost.tasks > most_tasks) continue;
+        const double gained = choice.differing(choice.chosen) - choice.differing(o);
+        const double paid = std::max(1e-9, candidate.cost.ms() - choice.now().cost.ms());
+        if (gained > 0 && gained / paid > best_rate) {
+          best_rate = gained / paid;
+          best = {l, o};
+        }
+      }
+    }
+    return best;
+  }
+
+  static constexpr size_t kExpandedAtOnce = 4;
+
+  std::vector<Choice>& choices_;
+  const PlannerOptions& options_;
+  int64_t outputs_ = 0;
+};
+
+// The one candidate of a plan without mixing.
+Result<Candidate> single_candidate(const LayerCandidates& candidates, const PlannerOptions& options,
+                                   std::string& reason) {
+  const Strategy strategy = options.exact ? Strategy::Exact : *options.forced;
+  Result<Candidate> candidate = candidates.make(strategy, options.strategy_options);
+  if (candidate || candidate.error().code != ErrorCode::Unsupported) return candidate;
+  reason =
+      fmt::format("{} cannot express it: {}", requant::strategy_name(strategy), candidate.error().message);
+  return candidates.make(Strategy::Exact, {});
+}
+
+// Lowers every layer as it will really run: with the input cube its producer leaves. Decides which layers
+// stay scattered; where a consumer's wider input would not fit the chip, the host gathers.
+Status settle(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
+  lower::MemoryPlan scratch;
+  std::map<int32_t, lower::InputCube> scattered;  // by tensor
+  const auto lower_layer = [&](const LayerPlan& layer) {
+    const auto found = scattered.find(graph.ops[layer.op].inputs[0]);
+    return lower::lower_convolution(
+        graph, layer.op, layer.layer, layer.params,
+        found != scattered.end() ? found->second : lower::plain_input(layer.geometry, 0), options.limits,
+        scratch, false);
+  };
+  for (LayerPlan& layer : plan.layers) {
+    if (!layer.on_npu()) continue;
+    const lower::LoweredLayer lowered =
+        PERAXIS_TRY_NOTE(lower_layer(layer), "while planning {}", graph.op_label(layer.op));
+    if (layer.params.host == requant::HostWork::Gather) {
+      lower::InputCube cube = lower::scattered_output(lowered, layer.geometry);
+      layer.scattered = scatter_penalty(graph, layer.op, cube, options).has_value();
+      if (layer.scattered) scattered[graph.ops[layer.op].outputs[0]] = std::move(cube);
+    }
+    layer.cost = layer_cost(lowered, layer.geometry,
+                            layer.scattered ? requant::HostWork::None : layer.params.host, options.cost);
+  }
+  return {};
+}
+
+void sum_up(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
+  double outputs = 0, differing = 0;
+  for (const LayerPlan& layer : plan.layers) {
+    plan.cost.add(layer.cost);
+    if (!layer.on_npu()) continue;
+    outputs += static_cast<double>(layer.outputs());
+    differing += layer.certificate.expected() * static_cast<double>(layer.outputs());
+  }
+  plan.expected = outputs > 0 ? differing / outputs : 0;
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (!ir::is_convolution_like(graph.ops[op].kind)) plan.cpu.add(cpu_cost(graph, op, options.cost));
+  plan.cost.add(plan.cpu);
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
+  Plan plan;
+  std::vector<Choice> choices;
+  const bool mixed = !options.exact && !options.forced;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (options.progress) options.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph.ops.size()));
+    if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
+    LayerPlan entry;
+    entry.op = op;
+    entry.geometry = lower::geometry(graph, op);
+    entry.refusal = lower::npu_refusal(graph, op);
+    if (!entry.refusal.empty()) {
+      entry.cost = cpu_cost(graph, op, options.cost);
+      plan.layers.push_back(std::move(entry));
+      continue;
+    }
+    Choice choice{plan.layers.size(),
+                  PERAXIS_TRY_NOTE(LayerCandidates::create(graph, op, options), "while planning {}",
+                                   graph.op_label(op)),
+                  {}};
+    choice.options.push_back(
+        PERAXIS_TRY_NOTE(mixed ? choice.candidates.cheapest(entry.reason)
+                               : single_candidate(choice.candidates, options, entry.reason),
+                         "while planning {}", graph.op_label(op)));
+    plan.layers.push_back(std::move(entry));
+    choices.push_back(std::move(choice));
+  }
+  if (mixed) {
+    Mixer mixer(choices, options);
+    PERAXIS_TRY(mixer.run(plan.pareto));
+    if (options.pareto) PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
+  }
+  for (Choice& choice : choices) {
+    LayerPlan& entry = plan.layers[choice.entry];
+    Candidate& candidate = choice.options[choice.chosen];
+    entry.certificate = requant::certify(choice.candidates.layer(), candidate.params, true);
+    entry.layer = choice.candidates.layer();
+    entry.params = std::move(candidate.params);
+  }
+  PERAXIS_TRY(settle(graph, options, plan));
+  sum_up(graph, options, plan);
+  return plan;
+}
+
+Plan plan_of_operator(const Plan& plan, size_t op) {
+  Plan out;
+  for (const LayerPlan& layer : plan.layers)
+    if (layer.op == op) {
+      out.layers.push_back(layer);
+      out.layers.back().op = 0;
+      out.cost = layer.cost;
+      out.expected = layer.on_npu() ? layer.certificate.expected() : 0;
+    }
+  return out;
+}
+
+}  // namespace peraxis::plan

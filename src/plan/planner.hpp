@@ -1,0 +1,85 @@
+// Chooses, for every convolution-like operator, how its per-axis scales are applied: by one strategy for all,
+// or mixed, so that the estimated time is least while the expected share of differing outputs stays under a
+// budget. Every candidate is a parameter set of requant/ with its certificate and a lowering of lower/ with
+// its real tiles; nothing is guessed but the time (an estimate) and how outputs are distributed
+// (OutputDensity, or calibration).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "num/reference.hpp"
+#include "plan/cost.hpp"
+#include "requant/certificate.hpp"
+#include "requant/strategy.hpp"
+
+namespace peraxis::plan {
+
+// `fast`: expected share of a model's convolution outputs (pooled) above which it spends further tasks, and
+// how many times the tasks of the cheapest plan it may take for that.
+inline constexpr double kFastMismatch = 0.001;
+inline constexpr double kFastTaskRatio = 1.25;
+// The expected share is an average over networks. A budget is a promise, so the planner aims below it by this
+// factor; what was measured against it: tests/python/mismatch_budget_test.py.
+inline constexpr double kBudgetMargin = 1.5;
+
+struct PlannerOptions {
+  std::optional<requant::Strategy> forced;  // this strategy wherever it can express the layer
+  bool exact = false;                       // int32 sums everywhere
+  std::optional<double> max_mismatch;       // share, 0..1; default: kFastMismatch with kFastTaskRatio
+  num::Reference reference = num::Reference::LitertRef;
+  requant::StrategyOptions strategy_options;  // of the forced strategy
+  rk3588::CostConstants cost;
+  lower::TileLimits limits;
+  bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
+  // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
+  std::map<int32_t, std::vector<int64_t>> histograms;
+  // Called before every operator is looked at; may be empty.
+  std::function<void(int64_t done, int64_t total)> progress;
+};
+
+struct LayerPlan {
+  size_t op = 0;
+  std::string refusal;  // why it runs on the CPU; the rest is then empty but `cost`
+  std::string reason;   // why the strategy is not the one asked for; empty when it is
+  requant::Layer layer;
+  requant::LayerParams params;
+  requant::LayerCertificate certificate;
+  lower::Geometry geometry;
+  Cost cost;
+  // The layer's sets stay where the tasks wrote them: every consumer reads its input channels by their slots,
+  // so that nothing is gathered.
+  bool scattered = false;
+
+  bool on_npu() const { return refusal.empty(); }
+  int64_t outputs() const { return geometry.out_h * geometry.out_w * geometry.out_c; }
+};
+
+// A point on the way from the cheapest plan to `exact`: the estimated time of the layers, and the expected
+// pooled share of differing outputs.
+struct ParetoPoint {
+  double ms = 0;
+  double expected = 0;  // 0..1
+  int64_t tasks = 0;
+  int64_t exact_layers = 0;
+};
+
+struct Plan {
+  std::vector<LayerPlan> layers;    // convolution-like operators in graph order
+  Cost cost;                        // of the layers and the other operators
+  Cost cpu;                         // the other operators' part of it
+  double expected = 0;              // pooled over the NPU's layers, 0..1
+  std::vector<ParetoPoint> pareto;  // of mixed plans; empty when a strategy is forced
+};
+
+// The graph must have passed ir::verify. Errors name the operator.
+Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options);
+
+// The layer of operator `op` as the plan of a graph that has only this operator.
+Plan plan_of_operator(const Plan& plan, size_t op);
+
+}  // namespace peraxis::plan
