@@ -1,12 +1,34 @@
 // See layers.hpp.
 #include "cli/layers.hpp"
 
+#include <algorithm>
+
 namespace peraxis::cli {
 
 std::string op_output_name(const ir::Graph& graph, size_t op) {
   const std::vector<int32_t>& outputs = graph.ops[op].outputs;
   return outputs.empty() ? std::string() : graph.tensor(outputs.front()).name;
 }
+
+namespace {
+
+// Over all channels; counts as double, since a channel alone may reach 2^31.
+Json certificate_json(const exe::LayerPlan& layer) {
+  double values = 0, differing = 0;
+  int32_t max = 0;
+  for (const exe::ChannelCertificate& channel : layer.certificate) {
+    values += static_cast<double>(channel.acc_max) - static_cast<double>(channel.acc_min) + 1;
+    differing += static_cast<double>(channel.differing);
+    max = std::max(max, channel.max);
+  }
+  return {{"channels", layer.certificate.size()},
+          {"values", values},
+          {"differing", differing},
+          {"max", max},
+          {"every_tie_reading", layer.every_reading}};
+}
+
+}  // namespace
 
 Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers) {
   Json out = Json::array();
@@ -22,8 +44,34 @@ Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& laye
     entry["reason"] = layer.reason.empty() ? Json(nullptr) : Json(layer.reason);
     entry["tasks"] = layer.tasks;
     entry["macs"] = layer.macs;
+    if (!layer.certificate.empty()) entry["certificate"] = certificate_json(layer);
     out.push_back(std::move(entry));
   }
+  return out;
+}
+
+std::pair<std::string, std::string> certificate_cells(const exe::LayerPlan& layer) {
+  if (layer.certificate.empty()) return {};
+  const Json certificate = certificate_json(layer);
+  const double share = certificate["differing"].get<double>() / certificate["values"].get<double>();
+  return {share == 0 ? "0" : fmt::format("{:.4f}", 100 * share),
+          std::to_string(certificate["max"].get<int>())};
+}
+
+std::string strategies_text(const std::vector<exe::LayerPlan>& layers) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const exe::LayerPlan& layer : layers) {
+    if (layer.strategy.empty()) continue;
+    const auto found = std::find_if(counts.begin(), counts.end(),
+                                    [&](const auto& entry) { return entry.first == layer.strategy; });
+    if (found == counts.end())
+      counts.emplace_back(layer.strategy, 1);
+    else
+      ++found->second;
+  }
+  std::string out;
+  for (const auto& [name, count] : counts)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, name);
   return out;
 }
 

@@ -10,11 +10,17 @@
 
 namespace peraxis::cli {
 
-// [{"op", "kind", "name", "device", "strategy", "reason", "tasks", "macs"}]
+// [{"op", "kind", "name", "device", "strategy", "reason", "tasks", "macs", "certificate"}]
 Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
+
+// Of the certificate: the share of reachable accumulators whose output differs, and the largest difference.
+std::pair<std::string, std::string> certificate_cells(const exe::LayerPlan& layer);
 
 // How an operator is named in reports: its first output.
 std::string op_output_name(const ir::Graph& graph, size_t op);
+
+// "33 hw-multiply, 3 exact": layers of the NPU by strategy, in the order they first appear.
+std::string strategies_text(const std::vector<exe::LayerPlan>& layers);
 
 // One line a layer that is on the CPU or not run as asked, with the reason; empty when there is none.
 std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);

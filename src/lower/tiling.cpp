@@ -13,9 +13,13 @@ int64_t row_bytes(const TilingProblem& p) {
   return round_up(p.g.in_w * p.in_channels, kCbufEntryBytes);
 }
 
-// Input rows that fit `banks` feature banks, one of them spare.
+// The bank that maps one pixel wide need beyond their rows; wider ones may fill every bank.
+int64_t spare_banks(const TilingProblem& p) {
+  return p.g.in_w == 1 ? kSpareDataBanks : 0;
+}
+
 int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
-  return std::min((banks - kSpareDataBanks) * kCbufBankBytes / row_bytes(p), kMaxInputExtent);
+  return std::min((banks - spare_banks(p)) * kCbufBankBytes / row_bytes(p), kMaxInputExtent);
 }
 
 RowTile row_tile(const Geometry& g, int64_t first, int64_t rows) {
@@ -62,7 +66,7 @@ struct Candidate {
 
 bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_banks, bool resident,
               int64_t max_rows, Candidate& best) {
-  if (weight_banks < 1 || weight_banks > kCbufBanks - kSpareDataBanks - 1) return false;
+  if (weight_banks < 1 || weight_banks > kCbufBanks - spare_banks(problem) - 1) return false;
   TilingProblem p = problem;
   if (p.depthwise) p.in_channels = std::min(p.in_channels, channels);
   const int64_t data_banks = kCbufBanks - weight_banks;

@@ -2,7 +2,8 @@
 // tiled with the halo the kernel needs, weights stay resident or are streamed by kernel groups.
 //
 // The rules (npu/hardware.md 6, corrections.md 5 and 7.2 item 21): feature banks = ceil(rows * row bytes /
-// 32 KiB) plus one spare bank for int8; weights either whole, or at least two groups of 32 kernels.
+// 32 KiB), plus one spare bank where the map is one pixel wide; weights either whole, or at least two groups
+// of 32 kernels.
 #pragma once
 
 #include <cstdint>

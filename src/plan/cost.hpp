@@ -22,7 +22,7 @@ struct Cost {
 };
 
 // Command words of one task, for the bytes of its program: what emit/ writes for a convolution.
-inline constexpr int64_t kWordsPerTask = 128;
+inline constexpr int64_t kWordsPerTask = 126;
 
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants);

@@ -41,20 +41,6 @@ TEST(Networks, ExactIsTheReference) {
   }
 }
 
-// Runs operator `op` alone on the reference kernels, with the inputs that the run had.
-Result<Bytes> reference_of(const Case& test, size_t op, const Activations& seen) {
-  const ir::Op& o = test.graph.ops[op];
-  std::vector<kernels::Values> inputs;
-  for (const int32_t t : o.inputs)
-    inputs.emplace_back(test.graph.tensor(t).is_constant ? test.graph.tensor(t).data : seen.at(t));
-  Bytes out(static_cast<size_t>(test.graph.tensor(o.outputs[0]).bytes()));
-  const std::vector<std::span<uint8_t>> outputs{out};
-  kernels::Options options;
-  options.path = kernels::Path::Reference;
-  PERAXIS_TRY(kernels::run_op(test.graph, op, inputs, outputs, options));
-  return out;
-}
-
 TEST(Networks, EveryOperatorWithinOne) {
   for (const char* strategy : {"hw-multiply", "exponent-classes", "exponent-classes-tie-proof"})
     for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
@@ -68,7 +54,7 @@ TEST(Networks, EveryOperatorWithinOne) {
       ASSERT_TRUE(outputs) << outputs.error().text();
       for (size_t op = 0; op < test.graph.ops.size(); ++op) {
         const int32_t tensor = test.graph.ops[op].outputs[0];
-        const auto want = reference_of(test, op, seen);
+        const auto want = operator_reference(test, op, seen);
         ASSERT_TRUE(want) << want.error().text();
         EXPECT_LE(largest_difference(test.graph.tensor(tensor).type, seen.at(tensor), *want),
                   ir::is_convolution_like(test.graph.ops[op].kind) ? 1 : 0)

@@ -422,6 +422,19 @@ Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, 
   return kernels::run_graph(test.graph, views, options, observer);
 }
 
+Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen) {
+  const ir::Op& o = test.graph.ops[op];
+  std::vector<kernels::Values> inputs;
+  for (const int32_t t : o.inputs)
+    inputs.emplace_back(test.graph.tensor(t).is_constant ? test.graph.tensor(t).data : seen.at(t));
+  Bytes out(static_cast<size_t>(test.graph.tensor(o.outputs[0]).bytes()));
+  const std::vector<std::span<uint8_t>> outputs{out};
+  kernels::Options options;
+  options.path = kernels::Path::Reference;
+  PERAXIS_TRY(kernels::run_op(test.graph, op, inputs, outputs, options));
+  return out;
+}
+
 int largest_difference(ir::DataType type, std::span<const uint8_t> a, std::span<const uint8_t> b) {
   if (a.size() != b.size()) return 256;
   int largest = 0;

@@ -53,6 +53,9 @@ Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, con
 Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, num::Reference reference,
                                           Activations* seen = nullptr);
 
+// Operator `op` alone on the reference kernels, with the inputs that a run had.
+Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen);
+
 // |a - b| of the stored values; both int8 or both uint8.
 int largest_difference(ir::DataType type, std::span<const uint8_t> a, std::span<const uint8_t> b);
 

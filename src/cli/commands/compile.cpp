@@ -34,6 +34,8 @@ std::string summary(const CompileOptions& options, const ir::Graph& graph, const
       printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)),
       executable.tasks.size(), base::with_thousands(words), executable.buffers.size(),
       all == 0 ? 0.0 : 100.0 * static_cast<double>(on_npu) / static_cast<double>(all));
+  const std::string strategies = strategies_text(executable.layers);
+  if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
   const auto on_cpu = std::count_if(executable.layers.begin(), executable.layers.end(),
                                     [](const exe::LayerPlan& layer) { return layer.device != "npu"; });
   if (on_cpu > 0)

@@ -181,13 +181,16 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
   base::Table buffers({"buffer", "kind", "bytes"});
   for (const exe::Buffer& buffer : executable.buffers)
     buffers.add_row({printable(buffer.name), kind_name(buffer.kind), base::with_thousands(buffer.size)});
-  base::Table layers({"op", "kind", "device", "strategy", "tasks", "MACs", "name", "reason"});
+  base::Table layers(
+      {"op", "kind", "device", "strategy", "tasks", "MACs", "differing %", "max", "name", "reason"});
   for (const exe::LayerPlan& layer : executable.layers) {
     const auto op = static_cast<size_t>(layer.op);
     if (op >= graph.ops.size()) continue;
+    const auto certificate = certificate_cells(layer);
     layers.add_row({std::to_string(op), ir::op_name(graph.ops[op].kind), printable(layer.device),
                     printable(layer.strategy), std::to_string(layer.tasks), base::with_thousands(layer.macs),
-                    short_name(op_output_name(graph, op)), printable(layer.reason)});
+                    certificate.first, certificate.second, short_name(op_output_name(graph, op)),
+                    printable(layer.reason)});
   }
   base::Table tasks({"task", "op", "kind", "words", "first row", "rows", "in", "out", "set"});
   for (size_t i = 0; i < executable.tasks.size(); ++i) {

@@ -206,6 +206,8 @@ void print_run(const RunOptions& options, const Run& run) {
         "\nNPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
         base::with_thousands(run.execution.tasks), base::with_thousands(run.execution.macs),
         all == 0 ? 0.0 : 100.0 * static_cast<double>(run.execution.macs) / static_cast<double>(all));
+    const std::string strategies = strategies_text(run.execution.layers);
+    if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
     text += fallback_text(run.graph, run.execution.layers);
   }
   text += fmt::format(

@@ -13,7 +13,8 @@ inline constexpr int64_t kWeightBlockChannels = 32;  // input channels of one we
 inline constexpr int64_t kCbufBanks = 12;            // per core [6.1]
 inline constexpr int64_t kCbufBankBytes = 32768;     // [6.1]
 inline constexpr int64_t kCbufEntryBytes = 64;       // unit of DATA_ENTRIES [6.2]
-inline constexpr int64_t kSpareDataBanks = 1;  // int8 over-reads one bank when the last is nearly full [6.6]
+inline constexpr int64_t kSpareDataBanks = 1;  // maps one pixel wide: int8 over-reads one bank when the last
+                                               // is nearly full [6.6]; vendor programs leave none spare else
 inline constexpr int64_t kMaxInputExtent = 2047;     // DATAIN_WIDTH, DATAIN_HEIGHT: 11 bits [4.6]
 inline constexpr int64_t kMaxOutputWidth = 2047;     // DATAOUT_WIDTH: 11 bits [registers]
 inline constexpr int64_t kMaxCubeChannels = 8190;    // DPU cubes: 13 bits, all ones misbehaves [4.6]
