@@ -9,6 +9,18 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
+// CLI::Range lets NaN through.
+CLI::Validator finite_range(double low, double high) {
+  return {[low, high](const std::string& text) -> std::string {
+            double value = 0;
+            if (!CLI::detail::lexical_cast(text, value)) return fmt::format("'{}' is no number", text);
+            return value >= low && value <= high
+                       ? std::string()
+                       : fmt::format("{} is not between {:g} and {:g}", text, low, high);
+          },
+          fmt::format("{:g} to {:g}", low, high)};
+}
+
 void note_given(CLI::Option* option, BuildOptions& options) {
   option->each([option, &options](const std::string&) { options.given.push_back(option->get_name()); });
 }
@@ -31,27 +43,35 @@ void add_strategy_options(CLI::App& app, BuildOptions& options) {
           ->check(CLI::Range(1, 8192)));
   setting(app.add_option("--max-ratio", settings.max_ratio,
                          "sorted-groups, hw-multiply: a set ends where its scale ratio exceeds this")
-              ->check(CLI::Range(1.0, 1e30)));
+              ->check(finite_range(1.0, 1e30)));
   setting(app.add_option("--hybrid-ratio", settings.hybrid_ratio,
                          "hybrid: layers above this scale ratio run channel by channel")
-              ->check(CLI::Range(1.0, 1e30)));
-  app.add_flag("--vendor-factors", settings.vendor,
-               "hw-multiply: the vendor compiler's factors (2^14 * s / s_max, shift 14) instead of ours")
-      ->group(group);
-  app.add_flag("--bias-rescale", settings.bias_rescale,
-               "max-scale and groups: the research note's variant, wrong for every channel but the largest")
-      ->group(group);
+              ->check(finite_range(1.0, 1e30)));
+  note_given(
+      app.add_flag("--vendor-factors", settings.vendor,
+                   "hw-multiply: the vendor compiler's factors (2^14 * s / s_max, shift 14) instead of "
+                   "ours")
+          ->group(group),
+      options);
+  note_given(
+      app.add_flag("--bias-rescale", settings.bias_rescale,
+                   "max-scale and groups: the research note's variant, wrong for every channel but the "
+                   "largest")
+          ->group(group),
+      options);
 }
 
-void add_cost_options(CLI::App& app, rk3588::CostConstants& cost) {
+void add_cost_options(CLI::App& app, BuildOptions& options) {
+  rk3588::CostConstants& cost = options.cost;
   const char* group = "Constants of the time estimate";
   const auto add = [&](const char* name, double& value, const char* text, const char* unit, double low,
                        double high) {
-    app.add_option(name, value, text)
-        ->type_name(unit)
-        ->check(CLI::Range(low, high))
-        ->capture_default_str()
-        ->group(group);
+    note_given(app.add_option(name, value, text)
+                   ->type_name(unit)
+                   ->check(finite_range(low, high))
+                   ->capture_default_str()
+                   ->group(group),
+               options);
   };
   add("--clock-ghz", cost.clock_ghz, "clock of the NPU", "GHZ", 0.01, 10);
   add("--bandwidth-gbs", cost.bandwidth_gbs, "memory bandwidth of the NPU", "GB/S", 0.01, 1000);
@@ -95,7 +115,7 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                             "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
                             "differ from the reference, least time below that")
                  ->type_name("PERCENT")
-                 ->check(CLI::Range(0.0, 100.0)),
+                 ->check(finite_range(0.0, 100.0)),
              options);
   note_given(not_empty(app.add_option("--calibrate", options.calibrate,
                                       "input sets i<k>_<n>: accuracy is weighted by the activations seen on "
@@ -106,7 +126,7 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                  ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll),
              options);
   add_strategy_options(app, options);
-  add_cost_options(app, options.cost);
+  add_cost_options(app, options);
 }
 
 CLI::Option* not_empty(CLI::Option* option) {

@@ -25,7 +25,9 @@ Status cut_long_jobs(ProgramPlan& plan) {
   for (exe::Step step : plan.steps) {
     while (step.kind == exe::StepKind::Job && step.task_count > rk3588::kMaxChainTasks) {
       int32_t count = rk3588::kMaxChainTasks;
-      while (count > 0 && plan.tasks[static_cast<size_t>(step.first_task + count)].task.weight_reuse) --count;
+      while (count > 0 &&
+             plan.tasks[static_cast<size_t>(step.first_task) + static_cast<size_t>(count)].task.weight_reuse)
+        --count;
       if (count == 0)
         return fail(ErrorCode::Internal, "more than {} tasks from task {} on share their weights",
                     rk3588::kMaxChainTasks, step.first_task);

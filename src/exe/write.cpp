@@ -23,10 +23,10 @@ int64_t estimate_bytes(const Executable& e) {
   for (const HostStep& h : e.host_steps)
     bytes += h.regions.size() * sizeof(Cube) + h.channels.size() * sizeof(HostChannel) + 128;
   for (const Placement& p : e.placements)
-    bytes += static_cast<int64_t>(p.slot_of.size() * sizeof(int32_t)) + (p.slot_of.empty() ? 0 : 32);
+    bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32);
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
-             static_cast<int64_t>(l.certificate.size() * sizeof(file::ChannelCertificate));
+             l.certificate.size() * sizeof(file::ChannelCertificate);
   for (const std::string* s : {&e.target, &e.compiler, &e.model, &e.accuracy, &e.reference, &e.strategy})
     bytes += s->size() + 16;
   return static_cast<int64_t>(bytes);

@@ -37,7 +37,7 @@ std::vector<int64_t> corrected_thresholds(const Layer& layer, const Channel& cha
       thresholds[i] = channel.acc_max() + 1;
     else
       thresholds[i] =
-          std::clamp(chip[static_cast<size_t>(p + 127)], channel.acc_min(), channel.acc_max() + 1);
+          std::clamp(chip[static_cast<uint8_t>(p + 127)], channel.acc_min(), channel.acc_max() + 1);
   }
   return thresholds;
 }

@@ -276,7 +276,7 @@ Status vendor_set(const Layer& layer, const std::vector<int32_t>& live, const st
 }  // namespace
 
 Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
-                                    std::vector<std::vector<int32_t>> groups) {
+                                    const std::vector<std::vector<int32_t>>& groups) {
   PERAXIS_TRY(require_no_wrap(layer));
   LayerParams out;
   out.strategy = strategy;
@@ -302,7 +302,7 @@ Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const
 Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options) {
   std::vector<int32_t> all(layer.channels.size());
   std::iota(all.begin(), all.end(), 0);
-  return multiply_groups(layer, Strategy::HwMultiply, options, {std::move(all)});
+  return multiply_groups(layer, Strategy::HwMultiply, options, {all});
 }
 
 }  // namespace peraxis::requant

@@ -86,8 +86,7 @@ OutputDensity::OutputDensity(const Layer& layer, const Channel& channel) {
   double total = 0;
   for (int32_t q = first; q <= last; ++q) total += default_density(layer, q - layer.z_out);
   for (int32_t q = first + 1; q <= last; ++q)
-    steps_[static_cast<size_t>(q + 128)] =
-        default_density(layer, std::abs(2 * (q - layer.z_out) - 1) / 2) / total;
+    steps_[output_index(q)] = default_density(layer, std::abs(2 * (q - layer.z_out) - 1) / 2) / total;
   if (channel.histogram.empty()) return;
   for (int32_t q = first + 1; q <= last; ++q) {
     // The outermost values collect what was clipped: no density.
@@ -95,10 +94,10 @@ OutputDensity::OutputDensity(const Layer& layer, const Channel& channel) {
     int32_t width = 0;
     for (int32_t near = q - 1 - kSmoothing; near <= q + kSmoothing; ++near) {
       if (near <= layer.low || near >= layer.high) continue;
-      sum += static_cast<double>(channel.histogram[static_cast<size_t>(near + 128)]);
+      sum += static_cast<double>(channel.histogram[output_index(near)]);
       ++width;
     }
-    double& step = steps_[static_cast<size_t>(q + 128)];
+    double& step = steps_[output_index(q)];
     step = kDefaultShare * step + (width > 0 ? (1 - kDefaultShare) * sum / width : 0);
   }
 }

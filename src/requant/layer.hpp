@@ -58,12 +58,17 @@ Result<Layer> describe(const ir::Graph& graph, size_t op, num::Reference referen
 // histograms are smoothed, so that a value never seen still counts a little.
 Status set_histograms(Layer& layer, const std::vector<int64_t>& counts);
 
+// Index of output value q in a histogram.
+constexpr size_t output_index(int32_t q) {
+  return static_cast<uint8_t>(q + 128);
+}
+
 // Share of the channel's outputs expected next to the step from q - 1 to q, per LSB of output: from the
 // histogram, else falling off exponentially with the distance from the zero point (kActivationDecay).
 class OutputDensity {
  public:
   OutputDensity(const Layer& layer, const Channel& channel);
-  double at_step(int32_t q) const { return steps_[static_cast<size_t>(q + 128)]; }
+  double at_step(int32_t q) const { return steps_[output_index(q)]; }
 
  private:
   std::array<double, 256> steps_{};

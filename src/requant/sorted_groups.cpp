@@ -24,7 +24,7 @@ Result<LayerParams> sorted_groups(const Layer& layer, const StrategyOptions& opt
   // Constants fit anywhere: into the last group.
   if (sorted.empty()) sorted.emplace_back();
   sorted.back().insert(sorted.back().end(), constant.begin(), constant.end());
-  if (options.multiply) return multiply_groups(layer, Strategy::SortedGroups, options, std::move(sorted));
+  if (options.multiply) return multiply_groups(layer, Strategy::SortedGroups, options, sorted);
   return out_cvt_groups(layer, Strategy::SortedGroups, options, std::move(sorted));
 }
 

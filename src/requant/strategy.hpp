@@ -64,7 +64,7 @@ Result<LayerParams> mesa_scale(const Layer& layer, const StrategyOptions& option
 Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options);
 // The multiplier inside given groups of channels, each with a gain of its own.
 Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
-                                    std::vector<std::vector<int32_t>> groups);
+                                    const std::vector<std::vector<int32_t>>& groups);
 Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
 Result<LayerParams> exact(const Layer& layer);
 

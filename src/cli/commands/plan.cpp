@@ -88,7 +88,7 @@ Json layer_json(const Report& report, size_t i) {
   out["macs"] = layer.geometry.macs();
   out.update(cost_json(layer.cost));
   if (layer.on_npu()) {
-    int64_t low = 0, high = 0;
+    int64_t low = INT64_MAX, high = INT64_MIN;
     for (const requant::ChannelCertificate& channel : layer.certificate.channels) {
       low = std::min(low, channel.acc_min);
       high = std::max(high, channel.acc_max);
