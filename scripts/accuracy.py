@@ -226,7 +226,7 @@ The same per cents beside what the plan expected without having seen an input, a
 measured on set 0 (seen) / set 1 (not seen: uniform noise), tasks. Measured / expected: `fast` {ratios(made, "fast")}; `{LIMITED}`
 {ratios(made, LIMITED)}; calibrated, set 0 {ratios(made, "calibrated", [0])}, set 1 {ratios(made, "calibrated", [1])}.
 Without calibration the model expects too much rather than too little. With it the expectation holds for inputs like those that were seen,
-and for no others: the largest ratio is kws_ref_model, calibrated on one quiet sound and measured on noise.
+and for no others: the largest ratio is kws_ref_model, calibrated on its set 0 (one picture) and measured on noise.
 
 {head(["fast, expected %", "measured %", f"{LIMITED}, expected %", "measured %", "calibrated, expected %", "measured %", "tasks"])}
 {lines["expected"]}
