@@ -51,6 +51,27 @@ class Failed(Exception):
     """A command failed; sys.exit in a pool's thread would leave the others waiting."""
 
 
+def page_options(description, output):
+    """The command line of a script that writes a generated page."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", default="build/release/peraxis")
+    parser.add_argument("--shared", default=os.environ.get("PERAXIS_SHARED", "../shared"))
+    parser.add_argument("--output", default=output)
+    return parser.parse_args()
+
+
+def write_page(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def run_script(script):
+    try:
+        script()
+    except Failed as error:
+        sys.exit(str(error))
+
+
 def xnnpack_means(model, goldens):
     """Mean |difference| over all outputs of each input set, LiteRT's default kernels against the goldens."""
     from ai_edge_litert.interpreter import Interpreter  # only this table needs it
@@ -175,11 +196,7 @@ def ratios(made, way, sets=SETS):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="build/release/peraxis")
-    parser.add_argument("--shared", default=os.environ.get("PERAXIS_SHARED", "../shared"))
-    parser.add_argument("--output", default="docs/accuracy.md")
-    options = parser.parse_args()
+    options = page_options(__doc__, "docs/accuracy.md")
     names = [(folder, file[:-7]) for folder in FOLDERS
              for file in sorted(os.listdir(os.path.join(options.shared, "models", folder))) if file.endswith(".tflite")]
     with multiprocessing.pool.ThreadPool() as pool:
@@ -259,12 +276,8 @@ Where they are apart:
   (`kActivationDecay`, and `kBoundedDecay` for RELU6 and RELU_N1_TO_1, in `src/requant/layer.cpp`). On the uint8 MobileNetV1 it is mostly one
   layer (operator 2, 0.183 % of its values), which `fast` gives to `two-scalar` (0.015 %).
 """
-    with open(options.output, "w", encoding="utf-8") as file:
-        file.write(text)
+    write_page(options.output, text)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failed as error:
-        sys.exit(str(error))
+    run_script(main)

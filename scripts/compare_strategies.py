@@ -6,14 +6,13 @@
 The rows of the strategies are those of `peraxis plan MODEL --all-strategies --input ... --json` on input set 0;
 the rows of settings are one `peraxis compare` and one `peraxis plan` each, with the same inputs. Needs numpy.
 """
-import argparse
 import os
 import sys
 import tempfile
 
 import numpy as np
 
-from accuracy import Failed, peraxis, percent, set_inputs
+from accuracy import Failed, page_options, peraxis, percent, run_script, set_inputs, write_page
 
 MODELS = ["demo/shapes_yolo_raw_int8", "synth/yolov5s_relu_640_raw", "synth/yolov5n_relu_320_raw", "real/vww_96_int8"]
 PER_TENSOR_MODEL = "real/mobilenet_v1_0.25_128_quant"
@@ -187,20 +186,11 @@ Where they are apart:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="build/release/peraxis")
-    parser.add_argument("--shared", default=os.environ.get("PERAXIS_SHARED", "../shared"))
-    parser.add_argument("--output", default="docs/strategies/comparison.md")
-    options = parser.parse_args()
+    options = page_options(__doc__, "docs/strategies/comparison.md")
     per_tensor = measure(options, PER_TENSOR_MODEL, PER_TENSOR_ROWS)
     found = {name: measure(options, name, ROWS) for name in MODELS}
-    text = page(found, per_tensor)
-    with open(options.output, "w", encoding="utf-8") as file:
-        file.write(text)
+    write_page(options.output, page(found, per_tensor))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except Failed as error:
-        sys.exit(str(error))
+    run_script(main)

@@ -8,7 +8,6 @@ with one per-axis int8 operator and random weights is built, planned and compile
 words, ours and theirs, by the same code; ours must add up to what `peraxis plan` says. Needs numpy, flatbuffers and
 ai_edge_litert's schema classes; run it with .venv/bin/python.
 """
-import argparse
 import collections
 import csv
 import dataclasses
@@ -16,7 +15,6 @@ import functools
 import gzip
 import json
 import math
-import os
 import pathlib
 import re
 import subprocess
@@ -24,6 +22,8 @@ import sys
 import tempfile
 
 import numpy as np
+
+from accuracy import page_options, write_page
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
@@ -349,24 +349,21 @@ def byte_differences(shape, ours, theirs, estimate=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default="build/release/peraxis")
-    parser.add_argument("--shared", type=pathlib.Path, default=pathlib.Path(os.environ.get("PERAXIS_SHARED", "../shared")))
-    parser.add_argument("--output", default="docs/vendor-comparison.md")
-    options = parser.parse_args()
+    options = page_options(__doc__, "docs/vendor-comparison.md")
+    shared = pathlib.Path(options.shared)
     with tempfile.TemporaryDirectory() as folder:
         mine = Ours(options.binary, folder)
         tilings = [Pair(shape, mine.program(shape), theirs, byte_differences(shape, mine.program(shape), theirs))
-                   for shape, theirs in vendor_tilings(options.shared).items()]
-        estimates, layers, left_out = vendor_estimates(options.shared)
+                   for shape, theirs in vendor_tilings(shared).items()]
+        estimates, layers, left_out = vendor_estimates(shared)
         single = [Pair(shape, mine.program(shape), vendor_parts(shape),
                        byte_differences(shape, mine.program(shape), vendor_parts(shape), estimate), estimate)
                   for shape, estimate in estimates.items()]
         known = {pair.shape: pair for pair in single}
         networks = {case: [(known[shape], estimate) for name, shape, estimate in layers if name == case] for case in NETWORKS}
         deep = mine.program(Shape(20, 20, 512, 512, 3, 3, 1, False))
-    text = page(tilings, single, networks, deep, left_out, vendor_writers(options.shared))
-    pathlib.Path(options.output).write_text(text, encoding="utf-8")
+    text = page(tilings, single, networks, deep, left_out, vendor_writers(shared))
+    write_page(options.output, text)
 
 
 if __name__ == "__main__":

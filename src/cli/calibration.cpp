@@ -3,28 +3,36 @@
 
 #include "base/progress.hpp"
 #include "cli/golden_sets.hpp"
+#include "cli/inputs.hpp"
 #include "kernels/kernels.hpp"
 
 namespace peraxis::cli {
 
-void add_histograms(const ir::Graph& graph, int32_t tensor, std::span<const uint8_t> values,
-                    std::map<int32_t, std::vector<int64_t>>& histograms) {
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (!ir::is_convolution_like(graph.ops[op].kind) || graph.ops[op].outputs[0] != tensor) continue;
-    const ir::Tensor& t = graph.tensor(tensor);
-    const auto channels = static_cast<size_t>(t.shape.back());
-    const bool is_uint8 = t.type == ir::DataType::UInt8;
-    std::vector<int64_t>& counts = histograms[static_cast<int32_t>(op)];
-    counts.resize(channels * 256);
-    for (size_t i = 0; i < values.size(); ++i) {
-      const int q = is_uint8 ? values[i] - 128 : static_cast<int8_t>(values[i]);
-      ++counts[i % channels * 256 + static_cast<size_t>(q + 128)];
-    }
+namespace {
+
+// Adds the values of one tensor, whose channels are its last dimension.
+void count_values(const ir::Tensor& tensor, std::span<const uint8_t> values, std::vector<int64_t>& counts) {
+  const auto channels = static_cast<size_t>(tensor.shape.back());
+  const bool is_uint8 = tensor.type == ir::DataType::UInt8;
+  counts.resize(channels * 256);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int q = is_uint8 ? values[i] - 128 : static_cast<int8_t>(values[i]);
+    ++counts[i % channels * 256 + static_cast<size_t>(q + 128)];
   }
 }
 
+}  // namespace
+
 Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, int threads,
                  compiler::Options& build) {
+  std::map<int32_t, int32_t> convolution_of;  // by the tensor it writes
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (ir::is_convolution_like(graph.ops[op].kind))
+      convolution_of[graph.ops[op].outputs[0]] = static_cast<int32_t>(op);
+  const auto observer = [&](int32_t tensor, std::span<const uint8_t> values) {
+    const auto op = convolution_of.find(tensor);
+    if (op != convolution_of.end()) count_values(graph.tensor(tensor), values, build.histograms[op->second]);
+  };
   for (const std::string& path : files) {
     const Goldens goldens = PERAXIS_TRY(read_goldens(path, graph));
     if (goldens.sets.empty())
@@ -36,12 +44,7 @@ Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, 
       kernels::Options options;
       options.reference = build.reference;
       options.threads = threads;
-      const std::vector<std::span<const uint8_t>> inputs(goldens.sets[s].inputs.begin(),
-                                                         goldens.sets[s].inputs.end());
-      PERAXIS_TRY_NOTE(kernels::run_graph(graph, inputs, options,
-                                          [&](int32_t tensor, std::span<const uint8_t> values) {
-                                            add_histograms(graph, tensor, values, build.histograms);
-                                          }),
+      PERAXIS_TRY_NOTE(kernels::run_graph(graph, spans(goldens.sets[s].inputs), options, observer),
                        "while calibrating with set {} of '{}'", goldens.sets[s].number, path);
     }
   }

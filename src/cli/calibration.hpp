@@ -13,8 +13,5 @@ namespace peraxis::cli {
 // Runs the reference kernels on the input sets i<k>_<n> of each file and adds the counts to build.histograms.
 Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, int threads,
                  compiler::Options& build);
-// The same on one run's activations, by tensor index.
-void add_histograms(const ir::Graph& graph, int32_t tensor, std::span<const uint8_t> values,
-                    std::map<int32_t, std::vector<int64_t>>& histograms);
 
 }  // namespace peraxis::cli

@@ -25,12 +25,14 @@ struct InputOptions {
 };
 void add_input_options(CLI::App& app, InputOptions& options);
 
+inline std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
+  return {values.begin(), values.end()};
+}
+
 struct BoundInputs {
   std::vector<std::vector<uint8_t>> values;  // by input of the graph
   std::optional<vision::Image> picture;      // the one of --image
   vision::InputGeometry geometry;            // of the input it went to
-
-  std::vector<std::span<const uint8_t>> spans() const { return {values.begin(), values.end()}; }
 };
 
 // Every input must get a value exactly once; the error names those that did not.

@@ -13,35 +13,47 @@ std::string op_output_name(const ir::Graph& graph, size_t op) {
 namespace {
 
 // Over all channels; counts as double, since a channel alone may reach 2^31.
-Json certificate_json(const exe::LayerPlan& layer) {
+struct CertificateTotals {
   double values = 0, differing = 0;
   int32_t max = 0;
-  for (const exe::ChannelCertificate& channel : layer.certificate) {
-    values += static_cast<double>(channel.acc_max) - static_cast<double>(channel.acc_min) + 1;
-    differing += static_cast<double>(channel.differing);
-    max = std::max(max, channel.max);
+};
+
+CertificateTotals totals(const std::vector<exe::ChannelCertificate>& certificate) {
+  CertificateTotals out;
+  for (const exe::ChannelCertificate& channel : certificate) {
+    out.values += static_cast<double>(channel.acc_max) - static_cast<double>(channel.acc_min) + 1;
+    out.differing += static_cast<double>(channel.differing);
+    out.max = std::max(out.max, channel.max);
   }
+  return out;
+}
+
+Json certificate_json(const exe::LayerPlan& layer) {
+  const CertificateTotals sum = totals(layer.certificate);
   return {{"channels", layer.certificate.size()},
-          {"values", values},
-          {"differing", differing},
-          {"max", max},
+          {"values", sum.values},
+          {"differing", sum.differing},
+          {"max", sum.max},
           {"every_tie_reading", layer.every_reading}};
 }
 
 }  // namespace
 
+Json layer_head_json(const ir::Graph& graph, const exe::LayerPlan& layer) {
+  const auto op = static_cast<size_t>(layer.op);
+  return {{"op", layer.op},
+          {"kind", ir::op_name(graph.ops[op].kind)},
+          {"name", op_output_name(graph, op)},
+          {"device", layer.device},
+          {"strategy", layer.strategy.empty() ? Json(nullptr) : Json(layer.strategy)},
+          {"reason", layer.reason.empty() ? Json(nullptr) : Json(layer.reason)}};
+}
+
 Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers) {
   Json out = Json::array();
   for (const exe::LayerPlan& layer : layers) {
-    const auto op = static_cast<size_t>(layer.op);
-    if (op >= graph.ops.size()) continue;
-    Json entry;
-    entry["op"] = layer.op;
-    entry["kind"] = ir::op_name(graph.ops[op].kind);
-    entry["name"] = op_output_name(graph, op);
-    entry["device"] = layer.device;
-    entry["strategy"] = layer.strategy.empty() ? Json(nullptr) : Json(layer.strategy);
-    entry["reason"] = layer.reason.empty() ? Json(nullptr) : Json(layer.reason);
+    if (static_cast<size_t>(layer.op) >= graph.ops.size()) continue;
+    Json entry = layer_head_json(graph, layer);
     entry["tasks"] = layer.tasks;
     entry["macs"] = layer.macs;
     if (!layer.certificate.empty()) entry["certificate"] = certificate_json(layer);
@@ -52,10 +64,8 @@ Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& laye
 
 std::pair<std::string, std::string> certificate_cells(const exe::LayerPlan& layer) {
   if (layer.certificate.empty()) return {};
-  const Json certificate = certificate_json(layer);
-  const double share = certificate["differing"].get<double>() / certificate["values"].get<double>();
-  return {share == 0 ? "0" : fmt::format("{:.4f}", 100 * share),
-          std::to_string(certificate["max"].get<int>())};
+  const CertificateTotals sum = totals(layer.certificate);
+  return {share_text(sum.differing / sum.values), std::to_string(sum.max)};
 }
 
 std::string strategies_text(const std::vector<exe::LayerPlan>& layers) {

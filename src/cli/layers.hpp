@@ -10,6 +10,8 @@
 
 namespace peraxis::cli {
 
+// {"op", "kind", "name", "device", "strategy", "reason"}; the layer's operator is one of the graph's.
+Json layer_head_json(const ir::Graph& graph, const exe::LayerPlan& layer);
 // [{"op", "kind", "name", "device", "strategy", "reason", "tasks", "macs", "certificate"}]
 Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
 

@@ -26,6 +26,10 @@ void print_json(const Json& document) {
   print_text(json_text(document) + "\n");
 }
 
+std::string share_text(double share) {
+  return share == 0 ? "0" : fmt::format("{:.4f}", 100 * share);
+}
+
 std::string printable(const std::string& text) {
   std::string out = text;
   for (char& c : out)

@@ -18,6 +18,8 @@ std::string json_text(const Json& document);
 void print_text(const std::string& text);
 // To stderr; a stderr that cannot be written to is no reason to fail.
 void print_notice(const std::string& text);
+// A share of 0..1 as per cent: "0.0647"; "0" when there is nothing at all.
+std::string share_text(double share);
 // Text for people: control characters of names cannot move the cursor.
 std::string printable(const std::string& text);
 // The same for names in tables, cut after 48 characters: converters join the names of all fused operators.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/progress.hpp"
+#include "cli/inputs.hpp"
 
 namespace peraxis::cli {
 
@@ -41,8 +42,7 @@ Result<StrategyRow> measure_strategy(const TableInput& input, const compiler::Op
   row.expected = plan.expected;
   {
     CompiledModel compiled = PERAXIS_TRY(CompiledModel::create(input.graph, build, plan, 1));
-    const std::vector<std::span<const uint8_t>> spans(input.inputs.begin(), input.inputs.end());
-    const auto outputs = PERAXIS_TRY(compiled.run(spans, nullptr));
+    const auto outputs = PERAXIS_TRY(compiled.run(spans(input.inputs), nullptr));
     for (size_t n = 0; n < outputs.size(); ++n) {
       const int32_t tensor = input.graph.outputs[n];
       const auto want = input.reference.find(tensor);

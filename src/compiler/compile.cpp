@@ -79,8 +79,7 @@ class Compiler {
     if (options_.no_fallback)
       return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), layer->refusal);
     run_on_cpu(op);
-    plan_.layers.push_back(
-        {static_cast<int32_t>(op), "cpu", "", layer->refusal, 0, layer->geometry.macs(), true, {}});
+    plan_.layers.push_back(layer_record(*layer));
     return {};
   }
 
@@ -116,7 +115,9 @@ class Compiler {
     return step;
   }
 
-  int32_t add_placement(int32_t tensor, const View& view, int32_t allocation, int64_t slots) {
+  // A place of the tensor's channels, in their order or in slots of their own.
+  int32_t make_placement(int32_t tensor, const View& view, int32_t allocation, int64_t slots,
+                         std::vector<int32_t> slot_of = {}) {
     const ir::Tensor& t = graph_.tensor(tensor);
     exe::Placement placement;
     placement.tensor = tensor;
@@ -124,9 +125,14 @@ class Compiler {
     placement.c = view.c;
     placement.is_uint8 = t.type == ir::DataType::UInt8;
     placement.zero_point = static_cast<int32_t>(t.quant.zero_point[0]) - (placement.is_uint8 ? 128 : 0);
-    plan_.placements.push_back(placement);
+    placement.slot_of = std::move(slot_of);
+    plan_.placements.push_back(std::move(placement));
     plan_.placement_allocations.push_back(allocation);
-    const auto index = static_cast<int32_t>(plan_.placements.size() - 1);
+    return static_cast<int32_t>(plan_.placements.size() - 1);
+  }
+
+  int32_t add_placement(int32_t tensor, const View& view, int32_t allocation, int64_t slots) {
+    const int32_t index = make_placement(tensor, view, allocation, slots);
     state(tensor).on_device.emplace_back(view, index);
     return index;
   }
@@ -135,7 +141,7 @@ class Compiler {
     TensorState& s = state(tensor);
     if (s.scattered && s.scattered->view == view && s.on_device.empty() && !s.on_host)
       add_host_step(exe::StepKind::Gather, tensor, view, s.scattered->gather, s.scattered->regions);
-    for (const auto& [have, placement] : state(tensor).on_device)
+    for (const auto& [have, placement] : s.on_device)
       if (have == view) return placement;
     to_host(tensor);
     const int64_t slots = lower::round_up(view.c, 16);
@@ -162,16 +168,8 @@ class Compiler {
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     add_tasks(chosen.op, g, lowered);
     finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
-    exe::LayerPlan record{static_cast<int32_t>(chosen.op),
-                          "npu",
-                          requant::strategy_name(chosen.params.strategy),
-                          chosen.reason,
-                          static_cast<int32_t>(lowered.tasks.size()),
-                          g.macs(),
-                          chosen.certificate.every_reading,
-                          {}};
-    for (const requant::ChannelCertificate& channel : chosen.certificate.channels)
-      record.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
+    exe::LayerPlan record = layer_record(chosen);
+    record.tasks = static_cast<int32_t>(lowered.tasks.size());  // alone, a layer's input is never scattered
     plan_.layers.push_back(std::move(record));
     return {};
   }
@@ -233,9 +231,7 @@ class Compiler {
     }
     if (params.host == HostWork::Gather) {
       lower::InputCube cube = lower::scattered_output(lowered, g);
-      const int32_t placement = add_placement(output, view, cube.allocation, cube.slots);
-      plan_.placements.back().slot_of = cube.slot_of;
-      state(output).on_device.pop_back();  // not in its plain form
+      const int32_t placement = make_placement(output, view, cube.allocation, cube.slots, cube.slot_of);
       state(output).scattered = {view,      std::move(cube), placement,
                                  scattered, std::move(host), lowered.regions};
       return;
@@ -292,6 +288,21 @@ std::vector<std::string> strategy_names() {
   for (const Strategy strategy : requant::all_strategies())
     names.emplace_back(requant::strategy_name(strategy));
   return names;
+}
+
+exe::LayerPlan layer_record(const plan::LayerPlan& layer) {
+  exe::LayerPlan out;
+  out.op = static_cast<int32_t>(layer.op);
+  out.device = layer.on_npu() ? "npu" : "cpu";
+  out.reason = layer.on_npu() ? layer.reason : layer.refusal;
+  out.macs = layer.geometry.macs();
+  if (!layer.on_npu()) return out;
+  out.strategy = requant::strategy_name(layer.params.strategy);
+  out.tasks = static_cast<int32_t>(layer.cost.tasks);
+  out.every_reading = layer.certificate.every_reading;
+  for (const requant::ChannelCertificate& channel : layer.certificate.channels)
+    out.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
+  return out;
 }
 
 Result<plan::PlannerOptions> planner_options(const Options& options) {

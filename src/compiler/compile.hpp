@@ -42,6 +42,9 @@ struct Options {
 // "max-scale", "hw-multiply", ... in the order of strategies.def.
 std::vector<std::string> strategy_names();
 
+// A layer of a plan as the executable records it, with the tasks the plan counted.
+exe::LayerPlan layer_record(const plan::LayerPlan& layer);
+
 // What the planner is asked under these options. Errors name an unknown target or strategy.
 Result<plan::PlannerOptions> planner_options(const Options& options);
 

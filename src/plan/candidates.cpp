@@ -14,33 +14,73 @@ using requant::StrategyOptions;
 // Scale ratios at which the chip's multiplier is given a further set: fewer lost factor bits, one more task.
 constexpr std::array kSplitRatios = {16.0, 4.0};
 
+std::string not_expressed(Strategy strategy, const Error& error) {
+  return fmt::format("{} cannot express it: {}", requant::strategy_name(strategy), error.message);
+}
+
+const std::vector<size_t>& readers_of(const Network& network, size_t producer) {
+  return network.npu_readers[static_cast<size_t>(network.graph.ops[producer].outputs[0])];
+}
+
+// Whether every reader on the NPU is a direct convolution over the same map.
+bool readers_take_scattered(const Network& network, size_t producer) {
+  const lower::Geometry made = lower::geometry(network.graph, producer);
+  const std::vector<size_t>& readers = readers_of(network, producer);
+  return std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
+    const lower::Geometry read = lower::geometry(network.graph, reader);
+    return lower::takes_scattered_input(read) && read.in_h == made.out_h && read.in_w == made.out_w &&
+           read.in_c == made.out_c;
+  });
+}
+
 }  // namespace
 
-Result<LayerCandidates> LayerCandidates::create(const ir::Graph& graph, size_t op,
-                                                const PlannerOptions& options) {
-  LayerCandidates out(graph, op, options);
-  out.geometry_ = lower::geometry(graph, op);
-  out.layer_ = PERAXIS_TRY(requant::describe(graph, op, options.reference));
-  const auto histogram = options.histograms.find(static_cast<int32_t>(op));
-  if (histogram != options.histograms.end())
+Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
+    : graph(graph_), options(options_), refusals(graph_.ops.size()), npu_readers(graph_.tensors.size()) {
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
+    refusals[op] = lower::npu_refusal(graph, op);
+    if (refusals[op].empty()) npu_readers[static_cast<size_t>(graph.ops[op].inputs[0])].push_back(op);
+  }
+}
+
+Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t op) {
+  LayerCandidates out(network, op);
+  out.geometry_ = lower::geometry(network.graph, op);
+  out.layer_ = PERAXIS_TRY(requant::describe(network.graph, op, network.options.reference));
+  const auto histogram = network.options.histograms.find(static_cast<int32_t>(op));
+  if (histogram != network.options.histograms.end())
     PERAXIS_TRY(requant::set_histograms(out.layer_, histogram->second));
   return out;
 }
 
 Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions& options) const {
+  const PlannerOptions& planning = network_->options;
   Candidate out;
   out.params = PERAXIS_TRY(requant::choose_parameters(layer_, strategy, options));
-  out.certificate = requant::certify(layer_, out.params, false);
+  // Of the candidates of a mixed plan only the chosen ones are asked for the open tie rules.
+  out.certificate = requant::certify(layer_, out.params, !planning.mixed());
+  out.differing = out.certificate.expected() * static_cast<double>(outputs());
   lower::MemoryPlan scratch;
-  const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-      *graph_, op_, layer_, out.params, lower::plain_input(geometry_, 0), options_->limits, scratch, false));
-  std::optional<Cost> penalty;  // what the consumers pay for reading the sets where they lie
+  const lower::LoweredLayer lowered = PERAXIS_TRY(
+      lower::lower_convolution(network_->graph, op_, layer_, out.params, lower::plain_input(geometry_, 0),
+                               planning.limits, scratch, false));
+  std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
-    penalty = scatter_penalty(*graph_, op_, lower::scattered_output(lowered, geometry_), *options_);
+    penalty = scatter_penalty(*network_, op_, lower::scattered_output(lowered, geometry_));
   out.cost =
-      layer_cost(lowered, geometry_, penalty ? requant::HostWork::None : out.params.host, options_->cost);
+      layer_cost(lowered, geometry_, penalty ? requant::HostWork::None : out.params.host, planning.cost);
   if (penalty) out.cost.add(*penalty);
   return out;
+}
+
+Result<Candidate> LayerCandidates::single(std::string& reason) const {
+  const PlannerOptions& planning = network_->options;
+  const Strategy strategy = planning.exact ? Strategy::Exact : *planning.forced;
+  Result<Candidate> candidate = make(strategy, planning.strategy_options);
+  if (candidate || candidate.error().code != ErrorCode::Unsupported) return candidate;
+  reason = not_expressed(strategy, candidate.error());
+  return make(Strategy::Exact, {});
 }
 
 Result<Candidate> LayerCandidates::cheapest(std::string& reason) const {
@@ -48,14 +88,13 @@ Result<Candidate> LayerCandidates::cheapest(std::string& reason) const {
     Result<Candidate> candidate = make(strategy, {});
     if (!candidate && candidate.error().code != ErrorCode::Unsupported) return candidate;
     if (!candidate) {
-      reason = fmt::format("{} cannot express it: {}", requant::strategy_name(strategy),
-                           candidate.error().message);
+      reason = not_expressed(strategy, candidate.error());
       continue;
     }
     // Two scalar factors cost the same and have twice the bits, where the channels share one scale.
     Result<Candidate> scalar = make(Strategy::TwoScalar, {});
-    if (scalar && scalar->certificate.expected() < candidate->certificate.expected() &&
-        scalar->certificate.max() <= 1 && scalar->cost.ms() <= candidate->cost.ms())
+    if (scalar && scalar->differing < candidate->differing && scalar->certificate.max() <= 1 &&
+        scalar->cost.ms() <= candidate->cost.ms())
       return scalar;
     return candidate;
   }
@@ -85,57 +124,22 @@ Result<std::vector<Candidate>> LayerCandidates::better_than(const Candidate& fir
                    [](const Candidate& a, const Candidate& b) { return a.cost.ms() < b.cost.ms(); });
   // A candidate that costs more must be better. Exact always stays, and hides nobody: `fast` does without it.
   std::vector<Candidate> kept;
-  double expected = first.certificate.expected();
+  double differing = first.differing;
   for (Candidate& candidate : all) {
     const bool exact = candidate.params.strategy == Strategy::Exact;
-    if (!exact && candidate.certificate.expected() >= expected) continue;
-    if (!exact) expected = candidate.certificate.expected();
+    if (!exact && candidate.differing >= differing) continue;
+    if (!exact) differing = candidate.differing;
     kept.push_back(std::move(candidate));
   }
   return kept;
 }
 
-namespace {
-
-std::vector<size_t> consumers_of(const ir::Graph& graph, int32_t tensor) {
-  std::vector<size_t> out;
-  for (size_t op = 0; op < graph.ops.size(); ++op)
-    if (std::find(graph.ops[op].inputs.begin(), graph.ops[op].inputs.end(), tensor) !=
-        graph.ops[op].inputs.end())
-      out.push_back(op);
-  return out;
-}
-
-}  // namespace
-
-std::vector<size_t> npu_consumers(const ir::Graph& graph, size_t op) {
-  std::vector<size_t> out;
-  for (const size_t consumer : consumers_of(graph, graph.ops[op].outputs[0]))
-    if (ir::is_convolution_like(graph.ops[consumer].kind) && lower::npu_refusal(graph, consumer).empty())
-      out.push_back(consumer);
-  return out;
-}
-
-namespace {
-
-// Whether every consumer is a direct convolution over the same map.
-bool consumers_take_scattered(const ir::Graph& graph, size_t op) {
-  const lower::Geometry made = lower::geometry(graph, op);
-  const std::vector<size_t> consumers = npu_consumers(graph, op);
-  return std::all_of(consumers.begin(), consumers.end(), [&](size_t consumer) {
-    const lower::Geometry read = lower::geometry(graph, consumer);
-    return lower::takes_scattered_input(read) && read.in_h == made.out_h && read.in_w == made.out_w &&
-           read.in_c == made.out_c;
-  });
-}
-
-}  // namespace
-
-std::optional<Cost> scatter_penalty(const ir::Graph& graph, size_t producer, const lower::InputCube& cube,
-                                    const PlannerOptions& options) {
-  if (!consumers_take_scattered(graph, producer)) return std::nullopt;
+std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const lower::InputCube& cube) {
+  if (!readers_take_scattered(network, producer)) return std::nullopt;
+  const ir::Graph& graph = network.graph;
+  const PlannerOptions& options = network.options;
   Cost penalty;
-  for (const size_t op : npu_consumers(graph, producer)) {
+  for (const size_t op : readers_of(network, producer)) {
     const lower::Geometry g = lower::geometry(graph, op);
     // One int8 set: what tiles look like does not depend on the parameters.
     requant::LayerParams params;
@@ -158,7 +162,7 @@ std::optional<Cost> scatter_penalty(const ir::Graph& graph, size_t producer, con
     penalty.bytes += scattered->bytes - plain->bytes;
     penalty.npu_ms += scattered->npu_ms - plain->npu_ms;
   }
-  // Worth it when the consumers lose less than the host's gathering costs. A forced strategy keeps the number
+  // Worth it when the readers lose less than the host's gathering costs. A forced strategy keeps the number
   // of tasks it is known for.
   const lower::Geometry made = lower::geometry(graph, producer);
   const double gathering = layer_cost({}, made, requant::HostWork::Gather, options.cost).host_ms;

@@ -2,26 +2,40 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "plan/planner.hpp"
 
 namespace peraxis::plan {
 
+// A graph under the planner's options, and what is asked of it again and again.
+struct Network {
+  const ir::Graph& graph;
+  const PlannerOptions& options;
+  std::vector<std::string> refusals;             // by operator: why a convolution runs on the CPU; else empty
+  std::vector<std::vector<size_t>> npu_readers;  // by tensor: convolutions on the NPU that read it
+
+  Network(const ir::Graph& graph, const PlannerOptions& options);
+};
+
 struct Candidate {
   requant::LayerParams params;
   requant::LayerCertificate certificate;
   Cost cost;
+  double differing = 0;  // output values of the layer expected to differ
 };
 
 // One operator that can run on the NPU. Candidates are made when they are asked for.
 class LayerCandidates {
  public:
-  static Result<LayerCandidates> create(const ir::Graph& graph, size_t op, const PlannerOptions& options);
+  static Result<LayerCandidates> create(const Network& network, size_t op);
 
   // Parameters under one strategy, certified and lowered. Unsupported, with the reason, when it cannot
   // express the layer.
   Result<Candidate> make(requant::Strategy strategy, const requant::StrategyOptions& options) const;
+  // The strategy all layers are to have; `exact`, with the reason, where it cannot express the layer.
+  Result<Candidate> single(std::string& reason) const;
   // One set a tile, the chip's multiplier: the first choice. Falls back to what can express the layer.
   // `reason` says why it is not hw-multiply.
   Result<Candidate> cheapest(std::string& reason) const;
@@ -29,26 +43,20 @@ class LayerCandidates {
   Result<std::vector<Candidate>> better_than(const Candidate& first) const;
 
   const requant::Layer& layer() const { return layer_; }
-  const lower::Geometry& geometry() const { return geometry_; }
   int64_t outputs() const { return geometry_.out_h * geometry_.out_w * geometry_.out_c; }
 
  private:
-  LayerCandidates(const ir::Graph& graph, size_t op, const PlannerOptions& options)
-      : graph_(&graph), op_(op), options_(&options) {}
+  LayerCandidates(const Network& network, size_t op) : network_(&network), op_(op) {}
 
-  const ir::Graph* graph_;
+  const Network* network_;
   size_t op_;
-  const PlannerOptions* options_;
   requant::Layer layer_;
   lower::Geometry geometry_;
 };
 
-// Convolutions on the NPU that read the operator's output. Others read it on the host, where its channels are
-// put in order by the download.
-std::vector<size_t> npu_consumers(const ir::Graph& graph, size_t op);
-// What they pay when the operator's sets stay where its tasks wrote them (`cube`). None when one of them
-// cannot read its channels so, or when gathering is cheaper.
-std::optional<Cost> scatter_penalty(const ir::Graph& graph, size_t producer, const lower::InputCube& cube,
-                                    const PlannerOptions& options);
+// What the NPU's readers of the operator's output pay when its sets stay where its tasks wrote them (`cube`);
+// others read it on the host, where the download puts the channels in order. None when a reader cannot take
+// its channels so, or when gathering is cheaper.
+std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const lower::InputCube& cube);
 
 }  // namespace peraxis::plan

@@ -21,10 +21,6 @@ struct Choice {
   size_t chosen = 0;
 
   const Candidate& now() const { return options[chosen]; }
-  // Expected differing output values of option i.
-  double differing(size_t i) const {
-    return options[i].certificate.expected() * static_cast<double>(candidates.outputs());
-  }
 };
 
 class Mixer {
@@ -65,7 +61,7 @@ class Mixer {
  private:
   double differing() const {
     double sum = 0;
-    for (const Choice& choice : choices_) sum += choice.differing(choice.chosen);
+    for (const Choice& choice : choices_) sum += choice.now().differing;
     return sum;
   }
   int64_t tasks() const {
@@ -97,9 +93,8 @@ class Mixer {
   Status expand(bool fast) {
     std::vector<size_t> order(choices_.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return choices_[a].differing(choices_[a].chosen) > choices_[b].differing(choices_[b].chosen);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return choices_[a].now().differing > choices_[b].now().differing; });
     const size_t count = fast ? std::min<size_t>(order.size(), kExpandedAtOnce) : order.size();
     for (size_t i = 0; i < count; ++i) PERAXIS_TRY(expand(choices_[order[i]]));
     return {};
@@ -116,7 +111,7 @@ class Mixer {
         const Candidate& candidate = choice.options[o];
         if (no_exact && candidate.params.strategy == Strategy::Exact) continue;
         if (all - choice.now().cost.tasks + candidate.cost.tasks > most_tasks) continue;
-        const double gained = choice.differing(choice.chosen) - choice.differing(o);
+        const double gained = choice.now().differing - candidate.differing;
         const double paid = std::max(1e-9, candidate.cost.ms() - choice.now().cost.ms());
         if (gained > 0 && gained / paid > best_rate) {
           best_rate = gained / paid;
@@ -134,20 +129,11 @@ class Mixer {
   int64_t outputs_ = 0;
 };
 
-// The one candidate of a plan without mixing.
-Result<Candidate> single_candidate(const LayerCandidates& candidates, const PlannerOptions& options,
-                                   std::string& reason) {
-  const Strategy strategy = options.exact ? Strategy::Exact : *options.forced;
-  Result<Candidate> candidate = candidates.make(strategy, options.strategy_options);
-  if (candidate || candidate.error().code != ErrorCode::Unsupported) return candidate;
-  reason =
-      fmt::format("{} cannot express it: {}", requant::strategy_name(strategy), candidate.error().message);
-  return candidates.make(Strategy::Exact, {});
-}
-
 // Lowers every layer as it will really run: with the input cube its producer leaves. Decides which layers
-// stay scattered; where a consumer's wider input would not fit the chip, the host gathers.
-Status settle(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
+// stay scattered; the host gathers the others.
+Status settle(const Network& network, Plan& plan) {
+  const ir::Graph& graph = network.graph;
+  const PlannerOptions& options = network.options;
   lower::MemoryPlan scratch;
   std::map<int32_t, lower::InputCube> scattered;  // by tensor
   const auto lower_layer = [&](const LayerPlan& layer) {
@@ -163,7 +149,7 @@ Status settle(const ir::Graph& graph, const PlannerOptions& options, Plan& plan)
         PERAXIS_TRY_NOTE(lower_layer(layer), "while planning {}", graph.op_label(layer.op));
     if (layer.params.host == requant::HostWork::Gather) {
       lower::InputCube cube = lower::scattered_output(lowered, layer.geometry);
-      layer.scattered = scatter_penalty(graph, layer.op, cube, options).has_value();
+      layer.scattered = scatter_penalty(network, layer.op, cube).has_value();
       if (layer.scattered) scattered[graph.ops[layer.op].outputs[0]] = std::move(cube);
     }
     layer.cost = layer_cost(lowered, layer.geometry,
@@ -191,31 +177,30 @@ void sum_up(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
 Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
   Plan plan;
   std::vector<Choice> choices;
-  const bool mixed = !options.exact && !options.forced;
+  const Network network(graph, options);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (options.progress) options.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph.ops.size()));
     if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
     LayerPlan entry;
     entry.op = op;
     entry.geometry = lower::geometry(graph, op);
-    entry.refusal = lower::npu_refusal(graph, op);
+    entry.refusal = network.refusals[op];
     if (!entry.refusal.empty()) {
       entry.cost = cpu_cost(graph, op, options.cost);
       plan.layers.push_back(std::move(entry));
       continue;
     }
-    Choice choice{plan.layers.size(),
-                  PERAXIS_TRY_NOTE(LayerCandidates::create(graph, op, options), "while planning {}",
-                                   graph.op_label(op)),
-                  {}};
-    choice.options.push_back(
-        PERAXIS_TRY_NOTE(mixed ? choice.candidates.cheapest(entry.reason)
-                               : single_candidate(choice.candidates, options, entry.reason),
-                         "while planning {}", graph.op_label(op)));
+    Choice choice{
+        plan.layers.size(),
+        PERAXIS_TRY_NOTE(LayerCandidates::create(network, op), "while planning {}", graph.op_label(op)),
+        {}};
+    choice.options.push_back(PERAXIS_TRY_NOTE(
+        options.mixed() ? choice.candidates.cheapest(entry.reason) : choice.candidates.single(entry.reason),
+        "while planning {}", graph.op_label(op)));
     plan.layers.push_back(std::move(entry));
     choices.push_back(std::move(choice));
   }
-  if (mixed) {
+  if (options.mixed()) {
     Mixer mixer(choices, options);
     PERAXIS_TRY(mixer.run(plan.pareto));
     if (options.pareto) PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
@@ -223,11 +208,12 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
   for (Choice& choice : choices) {
     LayerPlan& entry = plan.layers[choice.entry];
     Candidate& candidate = choice.options[choice.chosen];
-    entry.certificate = requant::certify(choice.candidates.layer(), candidate.params, true);
+    entry.certificate = options.mixed() ? requant::certify(choice.candidates.layer(), candidate.params, true)
+                                        : std::move(candidate.certificate);
     entry.layer = choice.candidates.layer();
     entry.params = std::move(candidate.params);
   }
-  PERAXIS_TRY(settle(graph, options, plan));
+  PERAXIS_TRY(settle(network, plan));
   sum_up(graph, options, plan);
   return plan;
 }

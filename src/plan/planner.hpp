@@ -40,6 +40,8 @@ struct PlannerOptions {
   std::map<int32_t, std::vector<int64_t>> histograms;
   // Called before every operator is looked at; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
+
+  bool mixed() const { return !exact && !forced; }  // each layer by a strategy of its own
 };
 
 struct LayerPlan {

@@ -78,10 +78,7 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
       const Channel& channel = layer.channels[static_cast<size_t>(c)];
       ChannelParams params;
       if (channel.constant) {
-        if (!constant_params(channel.constant_value, set.dpu, params))
-          return fail(ErrorCode::Unsupported,
-                      "channel {} is constant {} and cannot be written with this gain", c,
-                      channel.constant_value);
+        params = PERAXIS_TRY(require_constant(layer, c, set.dpu));
       } else {
         params.c = static_cast<int16_t>(
             std::min<int64_t>(32767, (int64_t{channel.fixed.mantissa} + (1 << 15)) >> 16));

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "requant/strategy.hpp"
+#include "requant/out_cvt_groups.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -159,10 +159,6 @@ bool split_shift(const Job& job, const std::vector<int32_t>& members, const Gain
   return true;
 }
 
-double multiplier_of(const Layer& layer, int32_t c) {
-  return layer.channels[static_cast<size_t>(c)].multiplier;
-}
-
 ChannelSet make_set(const rk3588::DpuParams& dpu, std::vector<std::pair<int32_t, ChannelParams>> members) {
   std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   ChannelSet set;
@@ -176,14 +172,7 @@ ChannelSet make_set(const rk3588::DpuParams& dpu, std::vector<std::pair<int32_t,
 
 Status add_constants(const Layer& layer, const std::vector<int32_t>& constants, const rk3588::DpuParams& dpu,
                      std::vector<std::pair<int32_t, ChannelParams>>& members) {
-  for (const int32_t c : constants) {
-    const int32_t value = layer.channels[static_cast<size_t>(c)].constant_value;
-    ChannelParams params;
-    if (!constant_params(value, dpu, params))
-      return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
-                  value);
-    members.emplace_back(c, params);
-  }
+  for (const int32_t c : constants) members.emplace_back(c, PERAXIS_TRY(require_constant(layer, c, dpu)));
   return {};
 }
 
@@ -211,12 +200,15 @@ Result<Gain> fit_gain(const Job& job, const std::vector<int32_t>& members, doubl
 Status fit_sets(const Job& job, std::vector<int32_t> waiting, std::vector<int32_t> constants,
                 double max_ratio, std::vector<ChannelSet>& sets) {
   const Layer& layer = job.layer;
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [&](int32_t a, int32_t b) { return multiplier_of(layer, a) > multiplier_of(layer, b); });
+  sort_by_multiplier(layer, waiting);
   do {
     const double largest = waiting.empty() ? 1.0 / 256 : multiplier_of(layer, waiting[0]);
-    std::vector<int32_t> now, next;
-    for (const int32_t c : waiting) (largest > max_ratio * multiplier_of(layer, c) ? next : now).push_back(c);
+    // Sorted, so that those beyond the ratio are the last.
+    const auto beyond = std::find_if(waiting.begin(), waiting.end(), [&](int32_t c) {
+      return largest > max_ratio * multiplier_of(layer, c);
+    });
+    const std::vector<int32_t> now(waiting.begin(), beyond);
+    std::vector<int32_t> next;
     rk3588::DpuParams dpu;
     const Gain gain = PERAXIS_TRY(fit_gain(job, now, largest, dpu));
     std::vector<std::pair<int32_t, ChannelParams>> members;
@@ -234,8 +226,7 @@ Status fit_sets(const Job& job, std::vector<int32_t> waiting, std::vector<int32_
     PERAXIS_TRY(add_constants(layer, constants, dpu, members));
     constants.clear();
     sets.push_back(make_set(dpu, std::move(members)));
-    std::stable_sort(next.begin(), next.end(),
-                     [&](int32_t a, int32_t b) { return multiplier_of(layer, a) > multiplier_of(layer, b); });
+    next.insert(next.end(), beyond, waiting.end());
     waiting = std::move(next);
   } while (!waiting.empty());
   return {};
@@ -245,9 +236,7 @@ Status fit_sets(const Job& job, std::vector<int32_t> waiting, std::vector<int32_
 // 14, OUT_CVT the nearest 15 bits for s_max, ties to even, no addend search. Small channels keep few bits.
 Status vendor_set(const Layer& layer, const std::vector<int32_t>& live, const std::vector<int32_t>& constants,
                   std::vector<ChannelSet>& sets) {
-  double largest = 0;
-  for (const int32_t c : live) largest = std::max(largest, multiplier_of(layer, c));
-  if (live.empty()) largest = 1.0 / 256;
+  const double largest = live.empty() ? 1.0 / 256 : largest_multiplier(layer, live);
   const OutCvt cvt = nearest_out_cvt(largest);
   rk3588::DpuParams dpu;
   dpu.multiply = true;

@@ -5,8 +5,6 @@
 #include <limits>
 
 namespace peraxis::requant {
-namespace {
-
 double largest_multiplier(const Layer& layer, const std::vector<int32_t>& channels) {
   double largest = 0;
   for (const int32_t c : channels) {
@@ -16,7 +14,10 @@ double largest_multiplier(const Layer& layer, const std::vector<int32_t>& channe
   return largest;
 }
 
-}  // namespace
+void sort_by_multiplier(const Layer& layer, std::vector<int32_t>& channels) {
+  std::stable_sort(channels.begin(), channels.end(),
+                   [&](int32_t a, int32_t b) { return multiplier_of(layer, a) > multiplier_of(layer, b); });
+}
 
 double scale_ratio(const Layer& layer, const std::vector<int32_t>& channels) {
   double low = std::numeric_limits<double>::infinity(), high = 0;

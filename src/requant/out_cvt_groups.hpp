@@ -24,6 +24,14 @@ OutCvt mesa_out_cvt(float scale);
 // Largest ratio of two live multipliers of `channels`; 1 for fewer than two.
 double scale_ratio(const Layer& layer, const std::vector<int32_t>& channels);
 
+inline double multiplier_of(const Layer& layer, int32_t c) {
+  return layer.channels[static_cast<size_t>(c)].multiplier;
+}
+// Largest multiplier of the live ones of `channels`; 0 when there are none.
+double largest_multiplier(const Layer& layer, const std::vector<int32_t>& channels);
+// Largest first; equal ones stay in their order.
+void sort_by_multiplier(const Layer& layer, std::vector<int32_t>& channels);
+
 // Multiplier of the first live channel; an ordinary one when every channel is constant.
 double live_multiplier(const Layer& layer);
 

@@ -114,15 +114,13 @@ Certificate certify(const Layer& layer, const Channel& channel, const rk3588::Dp
 std::vector<int64_t> channel_thresholds(const Layer& layer, const Channel& channel,
                                         const rk3588::DpuParams& dpu, const ChannelParams& params,
                                         const TieReading& ties) {
-  if (params.drop_weights || factor_of(dpu, params) <= 0 || !dpu.multiply) {
+  if (params.drop_weights || (dpu.multiply && factor_of(dpu, params) <= 0)) {
     // Constant: every threshold at or below the value is passed everywhere, the others nowhere.
-    if (params.drop_weights || dpu.multiply) {
-      const int32_t value = hardware_output(dpu, params, 0, ties);
-      std::vector<int64_t> thresholds(static_cast<size_t>(layer.high - layer.low), channel.acc_max() + 1);
-      for (size_t i = 0; i < thresholds.size(); ++i)
-        if (layer.low + 1 + static_cast<int32_t>(i) <= value) thresholds[i] = channel.acc_min();
-      return thresholds;
-    }
+    const int32_t value = hardware_output(dpu, params, 0, ties);
+    std::vector<int64_t> thresholds(static_cast<size_t>(layer.high - layer.low), channel.acc_max() + 1);
+    for (size_t i = 0; i < thresholds.size(); ++i)
+      if (layer.low + 1 + static_cast<int32_t>(i) <= value) thresholds[i] = channel.acc_min();
+    return thresholds;
   }
   std::vector<int64_t> thresholds =
       hardware_thresholds(dpu, factor_of(dpu, params), layer.low, layer.high, ties);

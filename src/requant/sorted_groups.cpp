@@ -11,13 +11,12 @@ Result<LayerParams> sorted_groups(const Layer& layer, const StrategyOptions& opt
   std::vector<int32_t> live, constant;
   for (size_t c = 0; c < layer.channels.size(); ++c)
     (layer.channels[c].constant ? constant : live).push_back(static_cast<int32_t>(c));
-  auto multiplier = [&](int32_t c) { return layer.channels[static_cast<size_t>(c)].multiplier; };
-  std::stable_sort(live.begin(), live.end(),
-                   [&](int32_t a, int32_t b) { return multiplier(a) > multiplier(b); });
+  sort_by_multiplier(layer, live);
   std::vector<std::vector<int32_t>> sorted;
   for (const int32_t c : live) {
-    const bool full = sorted.empty() || sorted.back().size() >= static_cast<size_t>(options.group_size) ||
-                      multiplier(sorted.back().front()) > options.max_ratio * multiplier(c);
+    const bool full =
+        sorted.empty() || sorted.back().size() >= static_cast<size_t>(options.group_size) ||
+        multiplier_of(layer, sorted.back().front()) > options.max_ratio * multiplier_of(layer, c);
     if (full) sorted.emplace_back();
     sorted.back().push_back(c);
   }

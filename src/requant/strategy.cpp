@@ -94,6 +94,15 @@ bool stays_in_int32(const Channel& channel, const ChannelParams& params, const r
   return true;
 }
 
+Result<ChannelParams> require_constant(const Layer& layer, int32_t c, const rk3588::DpuParams& dpu) {
+  const int32_t value = layer.channels[static_cast<size_t>(c)].constant_value;
+  ChannelParams params;
+  if (!constant_params(value, dpu, params))
+    return fail(ErrorCode::Unsupported, "channel {} is constant {} and cannot be written with this gain", c,
+                value);
+  return params;
+}
+
 HostWork host_work_of(const Layer& layer, const std::vector<ChannelSet>& sets) {
   return sets.size() == 1 && sets[0].channels.size() == layer.channels.size() ? HostWork::None
                                                                               : HostWork::Gather;

@@ -73,6 +73,8 @@ Result<LayerParams> exact(const Layer& layer);
 Status require_no_wrap(const Layer& layer);
 // True when (raw + a) and the factor's product stay in int32 for every reachable raw sum.
 bool stays_in_int32(const Channel& channel, const ChannelParams& params, const rk3588::DpuParams& dpu);
+// Parameters that write a constant channel's value with this OUT_CVT; Unsupported when there are none.
+Result<ChannelParams> require_constant(const Layer& layer, int32_t c, const rk3588::DpuParams& dpu);
 // Every set but one empties into Gather; with one set covering all channels, None.
 HostWork host_work_of(const Layer& layer, const std::vector<ChannelSet>& sets);
 

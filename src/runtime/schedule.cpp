@@ -51,13 +51,6 @@ Status check_placement(const exe::Executable& executable, const ir::Graph& graph
       placement.cube.h * placement.cube.w * placement.c != tensor.elements())
     return fail(ErrorCode::InvalidModel, "tensor {} has {} elements, its place on the device is {} x {} x {}",
                 placement.tensor, tensor.elements(), placement.cube.h, placement.cube.w, placement.c);
-  if (!placement.slot_of.empty() && static_cast<int64_t>(placement.slot_of.size()) != placement.c)
-    return fail(ErrorCode::InvalidModel, "the place of tensor {} has slots for {} of {} channels",
-                placement.tensor, placement.slot_of.size(), placement.c);
-  for (const int32_t slot : placement.slot_of)
-    if (slot < 0 || slot >= placement.cube.channels)
-      return fail(ErrorCode::InvalidModel, "the place of tensor {} has a channel in slot {} of {}",
-                  placement.tensor, slot, placement.cube.channels);
   if (placement.zero_point < -128 || placement.zero_point > 127)
     return fail(ErrorCode::InvalidModel, "the place of tensor {} has zero point {}, outside int8",
                 placement.tensor, placement.zero_point);
@@ -226,11 +219,9 @@ void find_completions(const exe::Executable& executable, const ir::Graph& graph,
       continue;
     }
     const int32_t op = producer[static_cast<size_t>(executable.placements[p].tensor)];
+    if (op < 0 || last_task[static_cast<size_t>(op)] < 0) continue;
     // Scattered sets are complete when their tasks are, whatever a host step makes of them later.
-    if (op < 0) continue;
-    const bool by_host =
-        finished_by_host[static_cast<size_t>(op)] && executable.placements[p].slot_of.empty();
-    if (by_host || last_task[static_cast<size_t>(op)] < 0) continue;
+    if (finished_by_host[static_cast<size_t>(op)] && executable.placements[p].slot_of.empty()) continue;
     schedule.complete_after_task[static_cast<size_t>(last_task[static_cast<size_t>(op)])].push_back(
         static_cast<int32_t>(p));
   }

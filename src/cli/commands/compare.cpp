@@ -48,10 +48,6 @@ struct Comparison {
   bool from_dump = false;
 };
 
-std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
-  return {values.begin(), values.end()};
-}
-
 // The model's inputs out of a map of activations; none when one is missing.
 std::optional<std::vector<std::vector<uint8_t>>> inputs_of(const ir::Graph& graph, const TensorMap& tensors) {
   std::vector<std::vector<uint8_t>> out;

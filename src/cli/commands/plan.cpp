@@ -37,16 +37,11 @@ struct Report {
 
 constexpr size_t kParetoRows = 12;  // printed for people; JSON and CSV have all
 
-std::string percent(double share) {
-  return share == 0 ? "0" : fmt::format("{:.4f}", 100 * share);
-}
-
 std::string constants_text(const rk3588::CostConstants& c) {
   return fmt::format(
       "times are estimates, no board was measured: clock {:g} GHz, memory {:g} GB/s, {:g} us a task; host: "
       "{:g} us a stop, {:g} ns a copied and {:g} ns a requantized value, {:g} ns an output element of other "
-      "operators, "
-      "{:g} GMAC/s\n",
+      "operators, {:g} GMAC/s\n",
       c.clock_ghz, c.bandwidth_gbs, c.task_us, c.host_step_us, c.host_copy_ns, c.host_requantize_ns,
       c.host_element_ns, c.host_gmacs);
 }
@@ -76,14 +71,7 @@ Json cost_json(const plan::Cost& cost) {
 
 Json layer_json(const Report& report, size_t i) {
   const plan::LayerPlan& layer = report.plan.layers[i];
-  Json out;
-  out["op"] = layer.op;
-  out["kind"] = ir::op_name(report.graph.ops[layer.op].kind);
-  out["name"] = op_output_name(report.graph, layer.op);
-  out["device"] = layer.on_npu() ? "npu" : "cpu";
-  out["strategy"] = layer.on_npu() ? Json(requant::strategy_name(layer.params.strategy)) : Json(nullptr);
-  const std::string& reason = layer.on_npu() ? layer.reason : layer.refusal;
-  out["reason"] = reason.empty() ? Json(nullptr) : Json(reason);
+  Json out = layer_head_json(report.graph, compiler::layer_record(layer));
   out["sets"] = layer.params.sets.size();
   out["macs"] = layer.geometry.macs();
   out.update(cost_json(layer.cost));
@@ -142,9 +130,9 @@ void print_plan(const PlanOptions& options, const Report& report) {
                   base::with_thousands(layer.cost.tasks), base::with_thousands(layer.cost.mac_cycles),
                   base::with_thousands(layer.cost.bytes), fmt::format("{:.3f}", layer.cost.ms()),
                   fmt::format("{:.3g}", certificate.values()),
-                  percent(certificate.differing() / std::max(1.0, certificate.values())),
+                  share_text(certificate.differing() / std::max(1.0, certificate.values())),
                   std::to_string(certificate.max()), certificate.every_reading ? "any" : "open",
-                  percent(certificate.expected())});
+                  share_text(certificate.expected())});
     } else {
       row.insert(row.end(),
                  {"cpu", "", "", "", "", fmt::format("{:.3f}", layer.cost.ms()), "", "", "", "", ""});
@@ -153,24 +141,16 @@ void print_plan(const PlanOptions& options, const Report& report) {
       row.push_back(report.isolated[i] ? fmt::format("{:.4f}", report.isolated[i]->percent()) : "");
     row.push_back(short_name(op_output_name(report.graph, layer.op)));
     table.add_row(std::move(row));
-    fallbacks.push_back({static_cast<int32_t>(layer.op),
-                         layer.on_npu() ? "npu" : "cpu",
-                         layer.on_npu() ? requant::strategy_name(layer.params.strategy) : "",
-                         layer.on_npu() ? layer.reason : layer.refusal,
-                         0,
-                         0,
-                         true,
-                         {}});
+    fallbacks.push_back(compiler::layer_record(layer));
   }
   text += table.text();
   text += fallback_text(report.graph, fallbacks);
   text += fmt::format(
       "\ntotal: {} tasks, {} MAC cycles, {} bytes; estimated {:.2f} ms (NPU {:.2f}, host {:.2f}, of it "
-      "{:.2f} "
-      "for {} other operators); expected mismatch {} %\n",
+      "{:.2f} for {} other operators); expected mismatch {} %\n",
       base::with_thousands(plan.cost.tasks), base::with_thousands(plan.cost.mac_cycles),
       base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
-      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size(), percent(plan.expected));
+      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size(), share_text(plan.expected));
   if (plan.pareto.size() > 1) {
     text += "\ntime against mismatch, from the cheapest plan to exact\n";
     base::Table pareto({"est. ms", "tasks", "expected %", "exact layers"});
@@ -178,7 +158,7 @@ void print_plan(const PlanOptions& options, const Report& report) {
     for (size_t r = 0; r < rows; ++r) {
       const plan::ParetoPoint& point = plan.pareto[r * (plan.pareto.size() - 1) / (rows - 1)];
       pareto.add_row({fmt::format("{:.2f}", point.ms), base::with_thousands(point.tasks),
-                      percent(point.expected), std::to_string(point.exact_layers)});
+                      share_text(point.expected), std::to_string(point.exact_layers)});
     }
     text += pareto.text();
   }
@@ -233,7 +213,7 @@ void print_rows(const PlanOptions& options, const Report& report) {
   for (const StrategyRow& row : report.rows)
     if (row.left_out.empty())
       table.add_row({row.name, base::with_thousands(row.cost.tasks), base::with_thousands(row.cost.bytes),
-                     fmt::format("{:.2f}", row.cost.ms()), percent(row.isolated.percent() / 100),
+                     fmt::format("{:.2f}", row.cost.ms()), share_text(row.isolated.percent() / 100),
                      fmt::format("{:g}", row.isolated.max), fmt::format("{:g}", row.end_to_end.max),
                      fmt::format("{:.4f}", row.end_to_end.mean())});
   print_text(text + table.text());
@@ -253,10 +233,6 @@ void print_rows_csv(const Report& report) {
 }
 
 // --- the command
-
-std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
-  return {values.begin(), values.end()};
-}
 
 CliResult<Report> make_report(const PlanOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));

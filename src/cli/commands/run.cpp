@@ -239,10 +239,10 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
 Result<Execution> execute(const RunOptions& options, const std::string& device,
                           const compiler::Options& build, Loaded& loaded, const BoundInputs& inputs,
                           const Observer& observer, Run& run) {
-  const std::vector<std::span<const uint8_t>> spans = inputs.spans();
+  const std::vector<std::span<const uint8_t>> values = spans(inputs.values);
   const auto operators = static_cast<int64_t>(run.graph.ops.size());
   if (device == "cpu")
-    return run_on_cpu(run.graph, spans, kernel_options(run.reference, options.threads), observer, operators);
+    return run_on_cpu(run.graph, values, kernel_options(run.reference, options.threads), observer, operators);
   exe::Executable executable;
   if (loaded.executable) {
     executable = std::move(*loaded.executable);
@@ -251,7 +251,7 @@ Result<Execution> execute(const RunOptions& options, const std::string& device,
     executable = PERAXIS_TRY(compile_with_progress(run.graph, build));
     run.compile_ms = milliseconds_since(start);
   }
-  return run_on_device(device, std::move(executable), spans, options.threads, observer, operators);
+  return run_on_device(device, std::move(executable), values, options.threads, observer, operators);
 }
 
 CliStatus run_command(const RunOptions& options) {
