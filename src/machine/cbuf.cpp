@@ -12,8 +12,8 @@ Status check_features(const ConvTask& task, const Options& options) {
   const CnaConfig& c = task.cna;
   const int64_t columns = std::min(c.in_width, c.dma_width);
   // Packed pixels: an entry of 16 bytes for each pixel of the tile (corrections 7.1 item 9).
-  const int64_t entries = c.packed != 0 ? c.in_width * c.in_height
-                                        : (columns * c.channels + kEntryBytes - 1) / kEntryBytes;
+  const int64_t entries =
+      c.packed != 0 ? c.in_width * c.in_height : (columns * c.channels + kEntryBytes - 1) / kEntryBytes;
   if (c.entries < entries)
     return fail(
         ErrorCode::Device,

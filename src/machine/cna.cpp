@@ -151,7 +151,8 @@ Result<std::shared_ptr<const Features>> read_features(const ConvTask& task, cons
         return with_note(row.error(),
                          fmt::format("task {}: channel group {}, row {} of the feature tile at {:#x}",
                                      task.index, g, y, c.feature_address));
-      std::memcpy(features->bytes.data() + (g * c.in_height + y) * c.in_width * kAtom, row->data(), row->size());
+      std::memcpy(features->bytes.data() + (g * c.in_height + y) * c.in_width * kAtom, row->data(),
+                  row->size());
       range.begin = std::min(range.begin, address);
       range.end = std::max(range.end, address + row_atoms * kAtom);
     }

@@ -1,5 +1,5 @@
-// Transposed convolution (npu/hardware.md 5.5, corrections 7.2 item 13): between the samples of the tile the CNA
-// inserts others that hold the padding byte; what follows is an ordinary convolution of that wider plane.
+// Transposed convolution (npu/hardware.md 5.5, corrections 7.2 item 13): between the samples of the tile the
+// CNA inserts others that hold the padding byte; what follows is an ordinary convolution of that wider plane.
 #include <cstring>
 
 #include "machine/task.hpp"
@@ -21,8 +21,8 @@ void decode_deconv(Registers& r, CnaConfig& c) {
   r.require(CNA::CONV_CON3::CONV_Y_STRIDE, 1, "the stride of a transposed convolution is DECONV_Y_STRIDE");
   r.require(CNA::CBUF_CON0::DATA_REUSE, 0, "reuse in a transposed convolution is unknown");
   if (std::max(c.pad_top, c.pad_left) > 11)
-    r.refuse("CNA.PAD_CON0: padding {} and {}: more than 11 misbehaves in a transposed convolution", c.pad_top,
-             c.pad_left);
+    r.refuse("CNA.PAD_CON0: padding {} and {}: more than 11 misbehaves in a transposed convolution",
+             c.pad_top, c.pad_left);
   c.width = (c.in_width - 1) * c.deconv_x + 1;
   c.height = (c.in_height - 1) * c.deconv_y + 1;
 }

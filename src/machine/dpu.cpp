@@ -200,8 +200,8 @@ void run_dpu(const DpuTask& task, const Operands& operands, const Switches& swit
       if (ew) {
         int64_t operand = d.ew_operand[c % 8];
         if (d.ew_memory)
-          operand = convert_ew_operand(d.ew_converter, switches,
-                                       operands.ew.at(static_cast<int64_t>(c), p), saturations);
+          operand = convert_ew_operand(d.ew_converter, switches, operands.ew.at(static_cast<int64_t>(c), p),
+                                       saturations);
         v = run_ew(d, switches, v, operand, saturations);
       }
       row[i] = run_out_cvt(d, switches, v);

@@ -1,5 +1,5 @@
-// A job: chains of tasks, one a core. Cores run on their own until a task whose tail asks all cores of the job
-// to wait for each other (corrections 7.2 item 11). The model runs one core after the other up to such a
+// A job: chains of tasks, one a core. Cores run on their own until a task whose tail asks all cores of the
+// job to wait for each other (corrections 7.2 item 11). The model runs one core after the other up to such a
 // barrier, so what a core reads while another writes it would depend on chance and is refused.
 #include "machine/fast.hpp"
 #include "machine/machine.hpp"
@@ -141,8 +141,8 @@ Status CoreJob::step() {
   const int64_t barrier = barrier_cores(file_);
   if (barrier != 0 && barrier != cores_)
     return fail(ErrorCode::Device,
-                "task {}: PC.REGISTER_AMOUNTS.CORE_BARRIER is {}: waits for {} cores, the job runs on {}", index_,
-                barrier - 1, barrier, cores_);
+                "task {}: PC.REGISTER_AMOUNTS.CORE_BARRIER is {}: waits for {} cores, the job runs on {}",
+                index_, barrier - 1, barrier, cores_);
   waiting_ = barrier != 0;
   if (index_ + 1 < kick_.tasks) program_ = PERAXIS_TRY(next_program(file_, index_, kick_.tasks));
   file_.end_task();
@@ -176,8 +176,7 @@ Result<std::vector<std::vector<TaskReport>>> Machine::run(std::span<const Kick> 
     for (const auto& job : jobs)
       if (job->core() == kick.core)
         return fail(ErrorCode::InvalidArgument, "core {} is given two chains", kick.core);
-    jobs.push_back(
-        std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size())));
+    jobs.push_back(std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size())));
   }
   for (bool more = true; more;) {
     for (const auto& job : jobs) PERAXIS_TRY(job->run_to_barrier());

@@ -39,8 +39,8 @@ enum class TaskKind : uint8_t {
 struct TaskReport {
   int32_t index = 0;
   TaskKind kind = TaskKind::Convolution;
-  int64_t output_pixels = 0;  // of this task
-  int64_t kernel_taps = 0;    // 0 for the DPU alone
+  int64_t output_pixels = 0;                        // of this task
+  int64_t kernel_taps = 0;                          // 0 for the DPU alone
   int64_t input_channels = 0, output_channels = 0;  // as programmed, dummies included
   bool depthwise = false;
   int64_t command_words = 0;

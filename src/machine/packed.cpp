@@ -48,9 +48,9 @@ int8_t convert_pixel(const PixelConverter& v, size_t lane, uint8_t byte) {
   if (!v.on) return static_cast<int8_t>(byte);
   const int64_t x = v.is_signed ? static_cast<int8_t>(byte) : byte;
   const int n = static_cast<int>(v.shift[lane]);
-  const int64_t y =
-      v.offset_first ? shift_by((x + v.offset[lane]) * v.scale[lane], n, Ties::ByRegister, v.round)
-                     : shift_by(x * v.scale[lane], n, Ties::ByRegister, v.round) + v.offset[lane];
+  const int64_t y = v.offset_first
+                        ? shift_by((x + v.offset[lane]) * v.scale[lane], n, Ties::ByRegister, v.round)
+                        : shift_by(x * v.scale[lane], n, Ties::ByRegister, v.round) + v.offset[lane];
   return static_cast<int8_t>(num::saturate_int8(y));
 }
 
@@ -67,8 +67,8 @@ Result<std::shared_ptr<const Features>> read_packed(const ConvTask& task, const 
     const int64_t address = c.feature_address + y * pitch;
     const auto row = memory.read(address, columns * c.packed, "CNA feature DMA");
     if (!row)
-      return with_note(row.error(), fmt::format("task {}: row {} of the packed pixels at {:#x}", task.index, y,
-                                                c.feature_address));
+      return with_note(row.error(), fmt::format("task {}: row {} of the packed pixels at {:#x}", task.index,
+                                                y, c.feature_address));
     features->bytes.resize(static_cast<size_t>((y + 1) * c.width * kAtom));
     int8_t* to = features->bytes.data() + y * c.width * kAtom;
     for (int64_t i = 0; i < columns * c.packed; ++i)

@@ -1,5 +1,5 @@
-// Maximum and minimum leave padded positions out (corrections 7.1 item 5). The average counts them: the sum of
-// the whole window times both reciprocals, shifted by 32 (npu/hardware.md 14.3).
+// Maximum and minimum leave padded positions out (corrections 7.1 item 5). The average counts them: the sum
+// of the whole window times both reciprocals, shifted by 32 (npu/hardware.md 14.3).
 #include "machine/pool.hpp"
 
 #include <algorithm>
@@ -171,16 +171,16 @@ std::vector<Range> output_ranges(const PoolTask& t) {
 
 Status run_pool(const PoolTask& t, Context& context) {
   std::vector<std::vector<int8_t>> planes;
-  for (int64_t s = 0; s < t.channels / kAtom; ++s)
-    planes.push_back(PERAXIS_TRY(read_plane(t, s, context)));
+  for (int64_t s = 0; s < t.channels / kAtom; ++s) planes.push_back(PERAXIS_TRY(read_plane(t, s, context)));
   PERAXIS_TRY(check_no_overwrite(t.index, output_ranges(t), context));
   for (int64_t s = 0; s < t.channels / kAtom; ++s)
     for (int64_t y = 0; y < t.out_height; ++y) {
       const int64_t address = t.dst_address + (s * t.dst_surface + y * t.dst_line) * kAtom;
       const auto row = context.memory.write(address, t.out_width * kAtom, "PPU");
       if (!row)
-        return with_note(row.error(), fmt::format("task {}: surface {}, row {} of the output (PPU.DST_BASE_ADDR)",
-                                                  t.index, s, y));
+        return with_note(
+            row.error(),
+            fmt::format("task {}: surface {}, row {} of the output (PPU.DST_BASE_ADDR)", t.index, s, y));
       for (int64_t i = 0; i < t.out_width * kAtom; ++i)
         (*row)[static_cast<size_t>(i)] =
             static_cast<uint8_t>(pool_one(t, planes[static_cast<size_t>(s)], y, i / kAtom, i % kAtom,

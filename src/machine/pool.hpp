@@ -16,7 +16,7 @@ struct PoolTask {
   int64_t kernel_w = 0, kernel_h = 0, stride_x = 0, stride_y = 0;
   int64_t pad_left = 0, pad_top = 0, pad_right = 0, pad_bottom = 0;
   int64_t pad_value = 0, reciprocal_w = 0, reciprocal_h = 0;
-  int64_t src_address = 0, src_line = 0, src_surface = 0;   // strides in atoms
+  int64_t src_address = 0, src_line = 0, src_surface = 0;  // strides in atoms
   int64_t dst_address = 0, dst_surface = 0, dst_line = 0;  // dst_line: output width + notch
 };
 

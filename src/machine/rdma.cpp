@@ -1,7 +1,7 @@
-// DPU_RDMA's tensor readers: MRDMA (main data of a task of the DPU alone) and ERDMA (operand of EW). A surface
-// is width x height atoms without gaps; the notch leads from its end to the next one, so that a tile of full
-// rows keeps the plane of the whole tensor (corrections 7.2 item 18). In a convolution both readers fetch the
-// same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5).
+// DPU_RDMA's tensor readers: MRDMA (main data of a task of the DPU alone) and ERDMA (operand of EW). A
+// surface is width x height atoms without gaps; the notch leads from its end to the next one, so that a tile
+// of full rows keeps the plane of the whole tensor (corrections 7.2 item 18). In a convolution both readers
+// fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5).
 #include "machine/task.hpp"
 
 namespace peraxis::machine {
@@ -64,9 +64,10 @@ void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source,
   if (source == DpuSource::Memory) {
     r.require(DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE, 0, "without main data the task never ends");
     if (comb != 0 && comb != 4)
-      r.refuse("DPU_RDMA.FEATURE_MODE_CFG.COMB_USE is {}, must be 0 or 4 in a task of the DPU alone: others "
-               "never complete or are unknown",
-               comb);
+      r.refuse(
+          "DPU_RDMA.FEATURE_MODE_CFG.COMB_USE is {}, must be 0 or 4 in a task of the DPU alone: others "
+          "never complete or are unknown",
+          comb);
     decode_main(r, task.pixels(), c.main);
     if (!erdma) return;
     decode_ew_reader(r, task.pixels(), c.ew);
@@ -86,7 +87,8 @@ void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source,
   decode_ew_reader(r, task.pixels(), c.ew);
   const int64_t notch = r.get(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR);
   r.require(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH, notch, "SURF_NOTCH, the only form known with COMB_USE 5");
-  r.require(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE, notch, "SURF_NOTCH, the only form known with COMB_USE 5");
+  r.require(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE, notch,
+            "SURF_NOTCH, the only form known with COMB_USE 5");
 }
 
 Result<Surfaces> read_main(const DpuTask& task, Context& context) {

@@ -93,12 +93,12 @@ Status RegisterFile::write_lut(int32_t task, uint32_t value, const rk3588::Regis
   }
   if (lut_next_ < 0) {
     if (value == 0) return {};
-    return fail(ErrorCode::Device, "task {}: {} = {:#x}, but LUT_ACCESS_CFG.LUT_ACCESS_TYPE is 0 (read)", task,
-                info.name, value);
+    return fail(ErrorCode::Device, "task {}: {} = {:#x}, but LUT_ACCESS_CFG.LUT_ACCESS_TYPE is 0 (read)",
+                task, info.name, value);
   }
   if (lut_next_ >= kLutEntries)
-    return fail(ErrorCode::Device, "task {}: {} = {:#x} for entry {} of a table of 513", task, info.name, value,
-                lut_next_);
+    return fail(ErrorCode::Device, "task {}: {} = {:#x} for entry {} of a table of 513", task, info.name,
+                value, lut_next_);
   LutTable& lut = lut_[lut_table_];
   lut.entries[static_cast<size_t>(lut_next_)] = static_cast<int16_t>(value);
   lut.known.set(static_cast<size_t>(lut_next_++));

@@ -3,6 +3,7 @@
 #include "machine/task.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "machine/fast.hpp"
 
@@ -85,10 +86,25 @@ void check_windows(Registers& r, const ConvTask& t) {
         c.width, columns - 1, c.dma_width);
 }
 
+// What FastCore leaves out are kernels of zeros.
+Accumulators whole_group(const ConvTask& task, const FastCore& core, int64_t first) {
+  Accumulators live, out;
+  core.group(first, live);
+  const int64_t group = task.group();
+  out.columns.resize(static_cast<size_t>(group));
+  std::iota(out.columns.begin(), out.columns.end(), first);
+  out.values.assign(static_cast<size_t>(task.pixels() * group), 0);
+  for (int64_t p = 0; p < task.pixels(); ++p)
+    for (int64_t i = 0; i < live.width(); ++i)
+      out.values[static_cast<size_t>(p * group + live.columns[static_cast<size_t>(i)] - first)] =
+          live.values[static_cast<size_t>(p * live.width() + i)];
+  out.sums = std::move(live.sums);
+  return out;
+}
+
 }  // namespace
 
-Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma,
-                             const Options& options) {
+Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma, const Options& options) {
   Registers r(file, index);
   ConvTask task;
   task.index = index;
@@ -122,13 +138,16 @@ Status run_conv(const ConvTask& task, Context& context) {
   const Operands operands = PERAXIS_TRY(read_operands(task, task.group(), context));
   PERAXIS_TRY(check_no_overwrite(task.index, output_ranges(task), context));
   const Switches& switches = context.options.switches;
-  if (!context.options.plain && !task.dpu.ew_memory) {
-    const auto core = FastCore::make(task, context.cbuf, switches.pad_lanes, context.cache);
-    if (core != nullptr) return run_fast(task, operands, *core, context);
-  }
+  std::unique_ptr<FastCore> fast;
+  if (!context.options.plain) fast = FastCore::make(task, context.cbuf, switches.pad_lanes, context.cache);
+  // With a tensor operand no two pixels of a channel are alike, which the rest of the fast way builds on.
+  if (fast != nullptr && !task.dpu.ew_memory) return run_fast(task, operands, *fast, context);
   Accumulators acc;
   for (int64_t first = 0; first < task.core.channels; first += task.group()) {
-    run_core(task, context.cbuf, switches.pad_lanes, first, acc);
+    if (fast != nullptr)
+      acc = whole_group(task, *fast, first);
+    else
+      run_core(task, context.cbuf, switches.pad_lanes, first, acc);
     run_dpu(task, operands, switches, acc, context.report);
     PERAXIS_TRY(write_output(task, first, acc, context));
   }

@@ -35,8 +35,8 @@ struct CnaConfig {
   bool line_mode = false;  // GROUP_LINE_OFF
   int64_t packed = 0;      // channels of a packed pixel; 0: a feature cube
   PixelConverter converter;
-  int64_t in_width = 0, in_height = 0;         // the tile in memory
-  int64_t deconv_x = 1, deconv_y = 1;          // distance of its samples on the plane that windows see
+  int64_t in_width = 0, in_height = 0;          // the tile in memory
+  int64_t deconv_x = 1, deconv_y = 1;           // distance of its samples on the plane that windows see
   int64_t width = 0, height = 0, channels = 0;  // that plane
   int64_t dma_width = 0, line_stride = 0, surf_stride = 0, feature_address = 0;
   int64_t pad_top = 0, pad_left = 0;

@@ -7,8 +7,8 @@ namespace peraxis::machine {
 
 struct UnpoolTask {
   int32_t index = 0;
-  int64_t width = 0, height = 0;        // of the input; 8 lanes of 16 bits
-  int64_t columns = 1, rows = 1;        // copies of each pixel
+  int64_t width = 0, height = 0;  // of the input; 8 lanes of 16 bits
+  int64_t columns = 1, rows = 1;  // copies of each pixel
   int64_t src_address = 0;
   int64_t dst_address = 0, dst_stride = 0, dst_line = 0;  // atoms between copies of a row, between rows
 };

@@ -16,7 +16,7 @@ struct Base {
   std::string name;
   std::function<void(Bench&)> load;  // everything but the programs
   std::vector<Program> programs;     // one chain
-  size_t changed = 0;             // which of them the test changes
+  size_t changed = 0;                // which of them the test changes
 };
 
 Layer small() {
@@ -187,8 +187,7 @@ uint32_t written(Program program, const FieldInfo& field) {
 }
 
 // True when some change of the field is noticed.
-bool noticed(const Base& base, const std::string& plain, const FieldInfo& field,
-             std::string& where) {
+bool noticed(const Base& base, const std::string& plain, const FieldInfo& field, std::string& where) {
   std::vector<uint32_t> changes;
   for (unsigned bit = field.low; bit < unsigned{field.low} + field.width; ++bit)
     changes.push_back(uint32_t{1} << bit);

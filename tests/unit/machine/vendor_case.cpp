@@ -115,7 +115,8 @@ VendorCase::VendorCase(const std::string& folder, const std::string& name, Optio
 std::vector<uint8_t> VendorCase::input(const json& tensor) const {
   const std::vector<uint8_t> nchw = decode_base64(info_["inputs"][tensor["name"]]["nchw_int8"]);
   const json& native = tensor["native"];
-  const size_t groups = native[1], pixels = native[2].get<size_t>() * native[3].get<size_t>(), lanes = native[4];
+  const size_t groups = native[1], pixels = native[2].get<size_t>() * native[3].get<size_t>(),
+               lanes = native[4];
   std::vector<uint8_t> out(groups * pixels * lanes, static_cast<uint8_t>(tensor["zp"][0].get<int>()));
   for (size_t i = 0; i < nchw.size(); ++i) {
     const size_t c = i / pixels, p = i % pixels;
@@ -169,7 +170,8 @@ void VendorCase::map_commands() {
     words.resize(std::max(words.size(), first + block.size()));
     std::copy(block.begin(), block.end(), words.begin() + static_cast<int64_t>(first));
     if (ended)
-      chains_.push_back({kCommandBase + static_cast<uint32_t>(first) * 8, static_cast<uint32_t>(block.size()), 0});
+      chains_.push_back(
+          {kCommandBase + static_cast<uint32_t>(first) * 8, static_cast<uint32_t>(block.size()), 0});
     ++chains_.back().tasks;
     ended = true;
     for (size_t i = first; i < first + block.size(); ++i)
@@ -201,9 +203,9 @@ void VendorCase::remove_barriers() {
   }
 }
 
-Result<std::vector<std::vector<TaskReport>>> VendorCase::run(size_t cores) {
+Result<std::vector<std::vector<TaskReport>>> VendorCase::run(size_t cores, bool keep) {
   for (const auto& [name, bytes] : bytes_)
-    if (!written_.at(name))
+    if (!keep && !written_.at(name))
       PERAXIS_TRY(machine_.memory().mark_unwritten(address_.at(name), static_cast<int64_t>(bytes.size())));
   std::vector<Kick> kicks;
   for (size_t i = 0; i < cores; ++i) {
@@ -211,6 +213,15 @@ Result<std::vector<std::vector<TaskReport>>> VendorCase::run(size_t cores) {
     kicks.push_back({chain.address, chain.words, chain.tasks, static_cast<int32_t>(i)});
   }
   return machine_.run(kicks);
+}
+
+std::string VendorCase::written(const std::string& tensor) const {
+  for (const json& r : info_["reloc"])
+    if (r["tensor"] == tensor) return tensor;
+  for (const json& r : info_["reloc"])
+    for (const json& t : info_["tensors"])
+      if (t["name"] == r["tensor"] && t["kind"] == 3) return t["name"];
+  return tensor;
 }
 
 std::vector<int8_t> VendorCase::output(const std::string& tensor) {
@@ -224,12 +235,12 @@ std::vector<int8_t> VendorCase::output(const std::string& tensor) {
     const size_t plane =
         native.size() < 4 || groups == 1 ? pixels : t["size"].get<size_t>() / native[1].get<size_t>() / 16;
     std::vector<int8_t> out;
-    const auto size = static_cast<int64_t>(((groups - 1) * plane + pixels) * 16);
-    const auto bytes = machine_.memory().read(address_.at(tensor), size, "test");
-    if (!bytes) return out;
-    for (size_t c = 0; c < channels; ++c)
-      for (size_t p = 0; p < pixels; ++p)
-        out.push_back(static_cast<int8_t>((*bytes)[(c / 16 * plane + p) * 16 + c % 16]));
+    for (size_t c = 0; c < channels; ++c) {
+      const uint32_t surface = address_.at(tensor) + static_cast<uint32_t>(c / 16 * plane * 16);
+      const auto bytes = machine_.memory().read(surface, static_cast<int64_t>(pixels * 16), "test");
+      if (!bytes) return {};
+      for (size_t p = 0; p < pixels; ++p) out.push_back(static_cast<int8_t>((*bytes)[p * 16 + c % 16]));
+    }
     return out;
   }
   return {};

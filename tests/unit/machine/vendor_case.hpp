@@ -28,10 +28,12 @@ class VendorCase {
   // Chains of blocks: [0] for one core, then those for two, then those for three.
   size_t chains() const { return chains_.size(); }
   bool has_cores(size_t cores) const { return first_chain(cores) + cores <= chains_.size(); }
-  // All bytes that the program writes count as unwritten again before each run.
-  Result<std::vector<std::vector<TaskReport>>> run(size_t cores);
+  // Unless `keep`, all bytes that the program writes count as unwritten again before the run.
+  Result<std::vector<std::vector<TaskReport>>> run(size_t cores, bool keep = false);
   // [channel][pixel], as the recorded outputs are.
   std::vector<int8_t> output(const std::string& tensor);
+  // `tensor`, or the one the program writes when a reshape on the CPU follows.
+  std::string written(const std::string& tensor) const;
   // Clears the barrier bits of all blocks.
   void remove_barriers();
 
