@@ -1,5 +1,6 @@
 // Transposed convolution (npu/hardware.md 5.5, corrections 7.2 item 13): between the samples of the tile the
 // CNA inserts others that hold the padding byte; what follows is an ordinary convolution of that wider plane.
+#include <algorithm>
 #include <cstring>
 
 #include "machine/task.hpp"
@@ -20,6 +21,9 @@ void decode_deconv(Registers& r, CnaConfig& c) {
   r.require(CNA::CONV_CON3::CONV_X_STRIDE, 1, "the stride of a transposed convolution is DECONV_X_STRIDE");
   r.require(CNA::CONV_CON3::CONV_Y_STRIDE, 1, "the stride of a transposed convolution is DECONV_Y_STRIDE");
   r.require(CNA::CBUF_CON0::DATA_REUSE, 0, "reuse in a transposed convolution is unknown");
+  if (c.in_width > c.dma_width)
+    r.refuse("CNA.DATA_SIZE0.DATAIN_WIDTH is {}, more than DMA_WIDTH {}: unknown in a transposed convolution",
+             c.in_width, c.dma_width);
   if (std::max(c.pad_top, c.pad_left) > 11)
     r.refuse("CNA.PAD_CON0: padding {} and {}: more than 11 misbehaves in a transposed convolution",
              c.pad_top, c.pad_left);

@@ -2,7 +2,7 @@
 // atoms of 16 channels on their way into the CBUF, through a converter that can make uint8 from them signed.
 // A row takes LINE_STRIDE pixels of memory. The lanes no byte belongs to are zero: a guess on which nothing
 // depends as long as their weights equal the weight zero point.
-#include <cstring>
+#include <algorithm>
 
 #include "machine/stage.hpp"
 #include "machine/task.hpp"

@@ -87,6 +87,9 @@ void decode_addresses(Registers& r, const Options& options, PoolTask& t) {
   if (t.src_line < t.in_width)
     r.refuse("PPU_RDMA.RDMA_SRC_LINE_STRIDE is {} atoms, a row has {}: rows would overlap", t.src_line,
              t.in_width);
+  if (t.src_surface < (t.in_height - 1) * t.src_line + t.in_width)
+    r.refuse("PPU_RDMA.RDMA_SRC_SURF_STRIDE is {} atoms for {} rows of {}: surfaces would overlap",
+             t.src_surface, t.in_height, t.src_line);
   if (t.dst_surface < (t.out_height - 1) * t.dst_line + t.out_width)
     r.refuse("PPU.DST_SURF_STRIDE is {} atoms for {} rows of {}: surfaces would overlap", t.dst_surface,
              t.out_height, t.dst_line);
