@@ -24,19 +24,17 @@ T load(const uint8_t* p) {
 }
 }  // namespace
 
-RdmaConfig decode_rdma(Registers& r, bool enabled) {
+RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool enabled) {
   RdmaConfig c;
   if (!enabled) return c;
   c.on = true;
-  // Without a source of main data the task never ends.
-  r.require(DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE, 1, "a convolution with MRDMA on waits for ever");
-  r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::FLYING_MODE, 0, "main data from memory");
+  r.require(DPU_RDMA::FEATURE_MODE_CFG::FLYING_MODE, source == DpuSource::Memory ? 1 : 0,
+            "as DPU.FEATURE_MODE_CFG.FLYING_MODE");
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::MRDMA_FP16TOFP32_EN, 0, "float data");
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::PROC_PRECISION, 0, "types other than int8");
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::IN_PRECISION, 0, "types other than int8");
-  r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::COMB_USE, 0, "combined operand streams");
-  r.not_modelled(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE, 1, "EW operands from memory");
-  r.not_modelled(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN, 0, "un-pooling");
+  r.not_modelled(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN, 0, "un-pooling of 8-bit data");
+  decode_surface_readers(r, task, source, c);
   if (!r.flag(DPU_RDMA::NRDMA_CFG::NRDMA_DISABLE))
     r.not_modelled(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE, 0, "BN operands from memory");
   if (r.flag(DPU_RDMA::BRDMA_CFG::BRDMA_DISABLE)) return c;
@@ -49,13 +47,17 @@ RdmaConfig decode_rdma(Registers& r, bool enabled) {
   return c;
 }
 
-Result<Operands> read_operands(const ConvTask& task, Context& context) {
+Result<Operands> read_operands(const DpuTask& task, int64_t group, Context& context) {
   Operands out;
   const RdmaConfig& c = task.rdma;
-  if (c.data_use == 0) return out;
   const int64_t channels = task.dpu.channels;
   // A partial last group (Switches::refuse_partial_groups) still computes whole groups.
-  const size_t slots = static_cast<size_t>((channels + task.group() - 1) / task.group() * task.group());
+  const size_t slots = static_cast<size_t>((channels + group - 1) / group * group);
+  if (task.dpu.ew_memory) {
+    out.ew = PERAXIS_TRY(read_ew(task, context));
+    out.ew.bytes.resize(slots * static_cast<size_t>(task.pixels()));
+  }
+  if (c.data_use == 0) return out;
   out.a.resize(slots);
   out.b.resize(slots);
   out.c.resize(slots);

@@ -10,23 +10,25 @@ namespace {
 
 Status check_features(const ConvTask& task, const Options& options) {
   const CnaConfig& c = task.cna;
-  const int64_t columns = std::min(c.width, c.dma_width);
-  const int64_t entries = (columns * c.channels + kEntryBytes - 1) / kEntryBytes;
+  const int64_t columns = std::min(c.in_width, c.dma_width);
+  // Packed pixels: an entry of 16 bytes for each pixel of the tile (corrections 7.1 item 9).
+  const int64_t entries =
+      c.packed != 0 ? c.in_width * c.in_height : (columns * c.channels + kEntryBytes - 1) / kEntryBytes;
   if (c.entries < entries)
     return fail(
         ErrorCode::Device,
         "task {}: CNA.CBUF_CON1.DATA_ENTRIES is {}, a row of {} columns x {} channels needs {}: rows would "
         "overlap",
         task.index, c.entries, columns, c.channels, entries);
-  const int64_t bytes = c.height * c.entries * kEntryBytes;
+  const int64_t bytes = c.packed != 0 ? c.entries * kAtom : c.in_height * c.entries * kEntryBytes;
   const int64_t room = c.data_banks * kBankBytes;
   if (bytes > room)
     return fail(
         ErrorCode::Device,
         "task {}: CNA.CBUF_CON0.DATA_BANK is {}: {} rows of {} entries need {} bytes, the banks hold {}",
-        task.index, c.data_banks, c.height, c.entries, bytes, room);
+        task.index, c.data_banks, c.in_height, c.entries, bytes, room);
   const int64_t last = bytes % kBankBytes;
-  if (options.switches.refuse_full_last_bank && c.width == 1 && room - bytes < kBankBytes &&
+  if (options.switches.refuse_full_last_bank && c.in_width == 1 && room - bytes < kBankBytes &&
       last * 1000 >= kBankBytes * 975)
     return fail(ErrorCode::Device,
                 "task {}: CNA.CBUF_CON0.DATA_BANK is {}: a one-column tile fills the last bank to {} of {} "

@@ -13,22 +13,17 @@ using namespace rk3588;
 
 namespace {
 
-// The input converter, packed pixels, zero skipping, compression and transposed mode are not modelled;
+// Zero skipping and compression are not modelled, the input converter for packed pixels only;
 // their operands have no effect as long as they are off.
 void refuse_other_modes(Registers& r) {
   r.not_modelled(CNA::CONV_CON1::IN_PRECISION, 0, "input types other than int8");
   r.not_modelled(CNA::CONV_CON1::PROC_PRECISION, 0, "types other than int8");
-  r.not_modelled(CNA::CONV_CON1::ARGB_IN, 0, "packed pixels");
-  r.not_modelled(CNA::CONV_CON1::NONALIGN_DMA, 0, "packed pixels");
-  r.not_modelled(CNA::CONV_CON1::DECONV, 0, "transposed convolution");
   r.require(CNA::CONV_CON2::CMD_FIFO_SRST, 0, "a debug bit");
   r.require(CNA::CONV_CON2::CSC_DO_EN, 0, "a debug bit that stops the MAC");
   r.require(CNA::CONV_CON2::CSC_WO_EN, 0, "a debug bit that stops the MAC");
   r.not_modelled(CNA::CONV_CON3::NN_MODE, 0, "multi-core co-operation");
   r.not_modelled(CNA::DATA_SIZE3::SURF_MODE, 0, "surface serialisation");
   r.require(CNA::CBUF_CON0::FC_DATA_BANK, 0, "other values corrupt the results");
-  r.not_modelled(CNA::CVT_CON0::CVT_BYPASS, 1, "the input converter");
-  r.not_modelled(CNA::CVT_CON0::DATA_SIGN, 1, "unsigned features");
   r.not_modelled(CNA::FC_CON0::FC_SKIP_EN, 0, "zero skipping");
   r.not_modelled(CNA::DCOMP_CTRL::DECOMP_CONTROL, 0, "compressed weights");
   r.not_modelled(CNA::DCOMP_REGNUM::DCOMP_REGNUM, 0, "compressed weights");
@@ -52,8 +47,8 @@ void refuse_other_modes(Registers& r) {
 
 void decode_features(Registers& r, CnaConfig& c) {
   c.line_mode = r.flag(CNA::CONV_CON1::GROUP_LINE_OFF);
-  c.width = r.get(CNA::DATA_SIZE0::DATAIN_WIDTH);
-  c.height = r.get(CNA::DATA_SIZE0::DATAIN_HEIGHT);
+  c.width = c.in_width = r.get(CNA::DATA_SIZE0::DATAIN_WIDTH);
+  c.height = c.in_height = r.get(CNA::DATA_SIZE0::DATAIN_HEIGHT);
   c.channels = r.get(CNA::DATA_SIZE1::DATAIN_CHANNEL);
   c.dma_width = r.get(CNA::FC_DATA_SIZE0::DMA_WIDTH);
   c.line_stride = r.get(CNA::DMA_CON1::LINE_STRIDE);
@@ -107,6 +102,14 @@ CnaConfig decode_cna(Registers& r) {
   c.depthwise = mode == 3;
   decode_features(r, c);
   decode_kernel(r, c);
+  if (r.get(CNA::CONV_CON1::ARGB_IN) != 0) {
+    decode_packed(r, c);
+  } else {
+    r.not_modelled(CNA::CONV_CON1::NONALIGN_DMA, 0, "a stream of bytes that are no packed pixels");
+    r.not_modelled(CNA::CVT_CON0::CVT_BYPASS, 1, "the input converter on a feature cube");
+    r.not_modelled(CNA::CVT_CON0::DATA_SIGN, 1, "unsigned features");
+    if (r.flag(CNA::CONV_CON1::DECONV)) decode_deconv(r, c);
+  }
   c.data_banks = r.get(CNA::CBUF_CON0::DATA_BANK);
   c.weight_banks = r.get(CNA::CBUF_CON0::WEIGHT_BANK);
   c.data_reuse = r.flag(CNA::CBUF_CON0::DATA_REUSE);
@@ -130,16 +133,16 @@ Result<std::shared_ptr<const Features>> read_features(const ConvTask& task, cons
                                                       std::vector<Range>& ranges) {
   const CnaConfig& c = task.cna;
   auto features = std::make_shared<Features>();
-  features->width = c.width;
-  features->height = c.height;
+  features->width = c.in_width;
+  features->height = c.in_height;
   features->channels = c.channels;
-  features->bytes.resize(static_cast<size_t>(c.width * c.height * c.channels));
+  features->bytes.resize(static_cast<size_t>(c.in_width * c.in_height * c.channels));
   const int64_t rows_per_block = c.line_mode ? 1 : 4;
   const int64_t group_step = rows_per_block * c.dma_width + c.surf_stride;
-  const int64_t row_atoms = std::min(c.width, c.dma_width);
+  const int64_t row_atoms = std::min(c.in_width, c.dma_width);
   for (int64_t g = 0; g < c.channels / kAtom; ++g) {
     Range range{INT64_MAX, 0};
-    for (int64_t y = 0; y < c.height; ++y) {
+    for (int64_t y = 0; y < c.in_height; ++y) {
       const int64_t atom =
           y / rows_per_block * c.line_stride + y % rows_per_block * c.dma_width + g * group_step;
       const int64_t address = c.feature_address + atom * kAtom;
@@ -148,7 +151,8 @@ Result<std::shared_ptr<const Features>> read_features(const ConvTask& task, cons
         return with_note(row.error(),
                          fmt::format("task {}: channel group {}, row {} of the feature tile at {:#x}",
                                      task.index, g, y, c.feature_address));
-      std::memcpy(features->bytes.data() + (g * c.height + y) * c.width * kAtom, row->data(), row->size());
+      std::memcpy(features->bytes.data() + (g * c.in_height + y) * c.in_width * kAtom, row->data(),
+                  row->size());
       range.begin = std::min(range.begin, address);
       range.end = std::max(range.end, address + row_atoms * kAtom);
     }
@@ -162,18 +166,22 @@ Result<std::shared_ptr<const Features>> read_features(const ConvTask& task, cons
 Status load_features(const ConvTask& task, Context& context) {
   const CnaConfig& c = task.cna;
   if (c.data_reuse) return {};
-  const JobCache::Reading* known =
-      context.options.plain ? nullptr : context.cache.find_features(c, context.memory);
+  const bool deconv = c.deconv_x != 1 || c.deconv_y != 1;
+  const bool keep = !context.options.plain && c.packed == 0 && !deconv;
+  const JobCache::Reading* known = keep ? context.cache.find_features(c, context.memory) : nullptr;
   JobCache::Reading reading;
   if (known != nullptr) {
     reading = *known;
   } else {
     reading.time = context.memory.now();
-    reading.features = PERAXIS_TRY(read_features(task, context.memory, reading.ranges));
-    if (!context.options.plain) context.cache.keep_features(c, reading);
+    reading.features = PERAXIS_TRY(c.packed != 0 ? read_packed(task, context.memory, reading.ranges)
+                                                 : read_features(task, context.memory, reading.ranges));
+    if (keep) context.cache.keep_features(c, reading);
+    if (deconv) reading.features = insert_samples(c, *reading.features);
   }
   context.reads.insert(context.reads.end(), reading.ranges.begin(), reading.ranges.end());
-  context.report.bytes_read += std::min(c.width, c.dma_width) * c.height * c.channels;
+  context.report.bytes_read +=
+      std::min(c.in_width, c.dma_width) * c.in_height * (c.packed != 0 ? c.packed : c.channels);
   context.cbuf.features = std::move(reading.features);
   return {};
 }

@@ -3,13 +3,13 @@
 //   truncate  >> CLIP_TRUNCATE, to 32 bits
 //   BS        (v + A) * C >> s, ReLU        the shift depends on the sign of the product
 //   BN        (v * m + A) >> s, ReLU        multiply first, one shift after the addition
-//   EW        operation with a register operand, ReLU
+//   EW        look-up table, operation with an operand, ReLU (ew.cpp)
 //   OUT_CVT   v * SCALE >> SHIFT, + OFFSET, to the output type
 // Between stages values are 32 bits, saturating.
 #include <algorithm>
 
+#include "machine/stage.hpp"
 #include "machine/task.hpp"
-#include "num/rounding.hpp"
 
 namespace peraxis::machine {
 
@@ -72,56 +72,6 @@ ScaleStage decode_bn(Registers& r) {
   return s;
 }
 
-EwOp decode_ew_operation(Registers& r) {
-  r.not_modelled(DPU::EW_CFG::EW_OP_SRC, 0, "EW operands from memory");
-  r.not_modelled(DPU::EW_CFG::EW_OP_CVT_BYPASS, 1, "the EW operand converter");
-  r.not_modelled(DPU::EW_CFG::EW_BINARY_EN, 0, "EW binary mode");
-  r.not_modelled(DPU::EW_CVT_SCALE_VALUE::EW_TRUNCATE, 0, "the EW result shift");
-  r.not_modelled(DPU::DATA_FORMAT::EW_TRUNCATE_NEG, 0, "the EW result shift");
-  const bool equal = r.flag(DPU::EW_CFG::EW_EQUAL_EN);
-  const int64_t algorithm = r.get(DPU::EW_CFG::EW_ALU_ALGO);
-  if (r.flag(DPU::EW_CFG::EW_OP_TYPE)) {
-    r.not_modelled(DPU::EW_CFG::EW_MUL_PRELU, 0, "EW PReLU");
-    if (equal)
-      r.refuse("DPU.EW_CFG.EW_EQUAL_EN is set on a multiplication: known for maximum and minimum only");
-    return EwOp::Mul;
-  }
-  if (equal && algorithm > 1)
-    r.refuse("DPU.EW_CFG.EW_EQUAL_EN is set on operation {}: known for maximum and minimum only", algorithm);
-  switch (algorithm) {
-    case 0:
-      return EwOp::Max;
-    case 1:
-      return EwOp::Min;
-    case 2:
-      return EwOp::Add;
-    case 4:
-      return EwOp::Minus;
-    default:
-      r.refuse("DPU.EW_CFG.EW_ALU_ALGO is {}: not modelled in this version: only 0, 1, 2 and 4 are",
-               algorithm);
-      return EwOp::None;
-  }
-}
-
-void decode_ew(Registers& r, DpuConfig& d) {
-  if (r.flag(DPU::EW_CFG::EW_BYPASS)) return;
-  r.not_modelled(DPU::EW_CFG::EW_LUT_BYPASS, 1, "the lookup table");
-  if (!r.flag(DPU::EW_CFG::EW_OP_BYPASS)) {
-    d.ew_op = decode_ew_operation(r);
-    const int64_t operands[8] = {
-        r.get(DPU::EW_OP_VALUE_0::EW_OPERAND_0), r.get(DPU::EW_OP_VALUE_1::EW_OPERAND_1),
-        r.get(DPU::EW_OP_VALUE_2::EW_OPERAND_2), r.get(DPU::EW_OP_VALUE_3::EW_OPERAND_3),
-        r.get(DPU::EW_OP_VALUE_4::EW_OPERAND_4), r.get(DPU::EW_OP_VALUE_5::EW_OPERAND_5),
-        r.get(DPU::EW_OP_VALUE_6::EW_OPERAND_6), r.get(DPU::EW_OP_VALUE_7::EW_OPERAND_7)};
-    // 16 bits in the low half, lane = channel mod 8 (11.7; programs write all eight equal).
-    for (int i = 0; i < 8; ++i) d.ew_operand[i] = static_cast<int16_t>(operands[i]);
-  }
-  d.ew_relu = !r.flag(DPU::EW_CFG::EW_RELU_BYPASS);
-  d.ew_relux = d.ew_relu && r.flag(DPU::EW_CFG::EW_RELUX_EN);
-  if (d.ew_relux) d.ew_relux_cmp = static_cast<int32_t>(r.get(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT));
-}
-
 void decode_out_cvt(Registers& r, DpuConfig& d) {
   d.offset = r.get(DPU::OUT_CVT_OFFSET::OUT_CVT_OFFSET);
   d.scale = r.get(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE);
@@ -133,7 +83,6 @@ void decode_out_cvt(Registers& r, DpuConfig& d) {
 }
 
 void refuse_other_modes(Registers& r) {
-  r.not_modelled(DPU::FEATURE_MODE_CFG::FLYING_MODE, 0, "main data from memory");
   r.not_modelled(DPU::FEATURE_MODE_CFG::OUTPUT_MODE, 2, "output other than to memory");
   r.not_modelled(DPU::FEATURE_MODE_CFG::NONALIGN, 0, "non-aligned output");
   r.not_modelled(DPU::FEATURE_MODE_CFG::RGP_TYPE, 0, "regrouped output");
@@ -149,23 +98,6 @@ void refuse_other_modes(Registers& r) {
   r.not_modelled(DPU::BS_OW_CFG::TP_ORG_EN, 0, "transposed output");
   r.not_modelled(DPU::BS_OW_CFG::RGP_CNTER, 0, "regrouped output");
   r.require(DPU::UNNAMED_40C4::VALUE, 0, "its effect is unknown");
-  r.not_modelled(DPU::LUT_ACCESS_CFG::LUT_ADDR, 0, "the lookup table");
-  r.not_modelled(DPU::LUT_ACCESS_CFG::LUT_TABLE_ID, 0, "the lookup table");
-  r.not_modelled(DPU::LUT_ACCESS_CFG::LUT_ACCESS_TYPE, 0, "the lookup table");
-  r.not_modelled(DPU::LUT_ACCESS_DATA::LUT_ACCESS_DATA, 0, "the lookup table");
-}
-
-int64_t shift_by(int64_t x, int n, Ties ties, bool away) {
-  n = std::min(n, 62);  // operands are below 2^62: a shift by 63 gives the same 0
-  if (ties == Ties::Up) return num::shift_ties_up(x, n);
-  if (ties == Ties::ByRegister && away) return num::shift_ties_away(x, n);
-  return num::shift_ties_even(x, n);
-}
-
-int64_t cut(int64_t x, int64_t& saturations) {
-  const int64_t y = num::saturate_int32(x);
-  saturations += x != y ? 1 : 0;
-  return y;
 }
 
 int64_t relu(const ScaleStage& s, int64_t v) {
@@ -193,31 +125,6 @@ int64_t run_bn(const ScaleStage& s, Ties ties, int64_t v, int64_t& saturations) 
   return relu(s, v);
 }
 
-int64_t run_ew(const DpuConfig& d, int64_t v, int64_t operand, int64_t& saturations) {
-  switch (d.ew_op) {
-    case EwOp::None:
-      break;
-    case EwOp::Max:
-      v = std::max(v, operand);
-      break;
-    case EwOp::Min:
-      v = std::min(v, operand);
-      break;
-    case EwOp::Add:
-      v = cut(v + operand, saturations);
-      break;
-    case EwOp::Minus:
-      v = cut(v - operand, saturations);
-      break;
-    case EwOp::Mul:
-      v = cut(v * operand, saturations);
-      break;
-  }
-  if (d.ew_relu) v = std::max<int64_t>(v, 0);
-  if (d.ew_relux) v = std::min(v, d.ew_relux_cmp);
-  return v;
-}
-
 int64_t run_out_cvt(const DpuConfig& d, const Switches& switches, int64_t v) {
   const int64_t q = v * d.scale;
   int64_t t;
@@ -241,8 +148,10 @@ int64_t run_out_cvt(const DpuConfig& d, const Switches& switches, int64_t v) {
 
 }  // namespace
 
-DpuConfig decode_dpu(Registers& r) {
+DpuConfig decode_dpu(Registers& r, DpuSource source) {
   DpuConfig d;
+  r.require(DPU::FEATURE_MODE_CFG::FLYING_MODE, source == DpuSource::Memory ? 1 : 0,
+            "the blocks that the enable word starts");
   refuse_other_modes(r);
   d.width = r.get(DPU::DATA_CUBE_WIDTH::WIDTH);
   d.height = r.get(DPU::DATA_CUBE_HEIGHT::HEIGHT);
@@ -263,14 +172,15 @@ DpuConfig decode_dpu(Registers& r) {
   return d;
 }
 
-bool needs_window_sum(const ConvTask& task) {
+bool needs_window_sum(const DpuTask& task) {
   return task.dpu.cpend && (task.dpu.ow_memory || task.dpu.ow != 0);
 }
 
-void run_dpu(const ConvTask& task, const Operands& operands, const Switches& switches, Accumulators& acc,
+void run_dpu(const DpuTask& task, const Operands& operands, const Switches& switches, Accumulators& acc,
              TaskReport& report) {
   const DpuConfig& d = task.dpu;
   const bool cpend = needs_window_sum(task);
+  const bool ew = d.ew_op != EwOp::None || d.ew_relu || d.lut != nullptr;
   const int64_t columns = acc.width();
   const int64_t pixels = static_cast<int64_t>(acc.values.size()) / columns;
   int64_t saturations = 0;
@@ -287,7 +197,13 @@ void run_dpu(const ConvTask& task, const Operands& operands, const Switches& swi
         v = run_bs(d.bs, switches.bs_ties, v, d.bs.alu_memory ? operands.a[c] : d.bs.alu_operand,
                    d.bs.mul_memory ? operands.c[c] : d.bs.mul_operand, saturations);
       if (d.bn.on) v = run_bn(d.bn, switches.bn_ties, v, saturations);
-      if (d.ew_op != EwOp::None || d.ew_relu) v = run_ew(d, v, d.ew_operand[c % 8], saturations);
+      if (ew) {
+        int64_t operand = d.ew_operand[c % 8];
+        if (d.ew_memory)
+          operand = convert_ew_operand(d.ew_converter, switches, operands.ew.at(static_cast<int64_t>(c), p),
+                                       saturations);
+        v = run_ew(d, switches, v, operand, saturations);
+      }
       row[i] = run_out_cvt(d, switches, v);
     }
   }

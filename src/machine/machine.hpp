@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,17 @@ struct Kick {
   int32_t core = 0;
 };
 
+enum class TaskKind : uint8_t {
+  Convolution,
+  Flying,  // the DPU alone
+  Pool,
+};
+
 struct TaskReport {
   int32_t index = 0;
-  int64_t output_pixels = 0;  // of this task
-  int64_t kernel_taps = 0;
+  TaskKind kind = TaskKind::Convolution;
+  int64_t output_pixels = 0;                        // of this task
+  int64_t kernel_taps = 0;                          // 0 for the DPU alone
   int64_t input_channels = 0, output_channels = 0;  // as programmed, dummies included
   bool depthwise = false;
   int64_t command_words = 0;
@@ -51,6 +59,8 @@ class Machine {
   // Runs the job. Registers and CBUF contents start unknown in every job: a program that needs what an
   // earlier job left behind is refused. On error, tasks before the refused one have been executed.
   Result<std::vector<TaskReport>> run(const Kick& kick);
+  // A job on several cores, one chain each; reports by chain.
+  Result<std::vector<std::vector<TaskReport>>> run(std::span<const Kick> kicks);
 
  private:
   Options options_;

@@ -32,9 +32,6 @@ const Lookup& lookup() {
 std::string_view forbidden(const rk3588::RegisterInfo& info) {
   const uint16_t low = info.offset & 0xFFF;
   switch (info.block) {
-    case Block::PPU:
-    case Block::PPU_RDMA:
-      return "not modelled in this version: pooling";
     case Block::PC:
       if (info.offset == rk3588::PC::BASE_ADDRESS::Reg::offset ||
           info.offset == rk3588::PC::REGISTER_AMOUNTS::Reg::offset)
@@ -82,6 +79,32 @@ Status RegisterFile::write_pointer(int32_t task, size_t block, uint32_t value,
   return {};
 }
 
+// LUT_ACCESS_CFG says where the following words of LUT_ACCESS_DATA go; the position moves on by itself.
+Status RegisterFile::write_lut(int32_t task, uint32_t value, const rk3588::RegisterInfo& info) {
+  using namespace rk3588::DPU;
+  if (info.offset == LUT_ACCESS_CFG::Reg::offset) {
+    const bool write = LUT_ACCESS_CFG::LUT_ACCESS_TYPE.get(value) != 0;
+    if (!write && value != 0)
+      return fail(ErrorCode::Device, "task {}: {} is {:#x}: not modelled in this version: reading the table",
+                  task, info.name, value);
+    lut_table_ = static_cast<size_t>(LUT_ACCESS_CFG::LUT_TABLE_ID.get(value));
+    lut_next_ = write ? LUT_ACCESS_CFG::LUT_ADDR.get(value) : -1;
+    return {};
+  }
+  if (lut_next_ < 0) {
+    if (value == 0) return {};
+    return fail(ErrorCode::Device, "task {}: {} = {:#x}, but LUT_ACCESS_CFG.LUT_ACCESS_TYPE is 0 (read)",
+                task, info.name, value);
+  }
+  if (lut_next_ >= kLutEntries)
+    return fail(ErrorCode::Device, "task {}: {} = {:#x} for entry {} of a table of 513", task, info.name,
+                value, lut_next_);
+  LutTable& lut = lut_[lut_table_];
+  lut.entries[static_cast<size_t>(lut_next_)] = static_cast<int16_t>(value);
+  lut.known.set(static_cast<size_t>(lut_next_++));
+  return {};
+}
+
 Status RegisterFile::write(int32_t task, uint16_t target, uint32_t value, uint16_t offset, int32_t core) {
   const int found = register_index(offset);
   if (found < 0)
@@ -103,8 +126,11 @@ Status RegisterFile::write(int32_t task, uint16_t target, uint32_t value, uint16
   const size_t block = offset >> 12;
   if ((offset & 0xFFF) == 0x004 && info.block != Block::PC)
     PERAXIS_TRY(write_pointer(task, block, value, info, core));
+  const bool table = info.offset == rk3588::DPU::LUT_ACCESS_CFG::Reg::offset ||
+                     info.offset == rk3588::DPU::LUT_ACCESS_DATA::Reg::offset;
+  if (table) PERAXIS_TRY(write_lut(task, value, info));
   Group& group = groups_[group_[block]];
-  if (touched_[index] && group.values[index] != value)
+  if (!table && touched_[index] && group.values[index] != value)
     return fail(ErrorCode::Device, "task {}: {} is written twice, first {:#x}, then {:#x}", task, info.name,
                 group.values[index], value);
   group.values[index] = value;

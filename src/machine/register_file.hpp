@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "machine/lut.hpp"
 #include "target/rk3588/registers.hpp"
 
 namespace peraxis::machine {
@@ -30,11 +31,14 @@ class RegisterFile {
   // The value the current task sees, or nothing when it was never written.
   std::optional<uint32_t> value(uint16_t offset) const;
   bool written_in_this_task(uint16_t offset) const;
+  const LutTables& lut() const { return lut_; }
 
  private:
   static constexpr size_t kBlocks = 16;  // by the top nibble of the offset
   Status write_pointer(int32_t task, size_t block, uint32_t value, const rk3588::RegisterInfo& info,
                        int32_t core);
+
+  Status write_lut(int32_t task, uint32_t value, const rk3588::RegisterInfo& info);
 
   struct Group {
     std::array<uint32_t, kRegisterCount> values{};
@@ -44,6 +48,10 @@ class RegisterFile {
   std::bitset<kRegisterCount> touched_;
   std::array<uint8_t, kBlocks> group_{};  // which group a block's current task uses
   std::array<bool, kBlocks> fixed_{};     // ping-pong switched off
+  // The look-up table is the core's, not a group's.
+  LutTables lut_;
+  size_t lut_table_ = 0;
+  int64_t lut_next_ = -1;  // the entry that the next word of LUT_ACCESS_DATA goes to; -1: not writing
 };
 
 // Typed access for the blocks. The first problem sticks; status() reports it, so a block may read all its
@@ -80,6 +88,7 @@ class Registers {
       status_ =
           fail(ErrorCode::Device, "task {}: {}", task_, fmt::format(format, std::forward<Args>(args)...));
   }
+  const LutTables& lut() const { return file_.lut(); }
   const Status& status() const { return status_; }
   int32_t task() const { return task_; }
 

@@ -37,6 +37,16 @@ struct Switches {
   Ties bs_ties = Ties::Even;
   // E6. Unmeasured; taken as the BS stage.
   Ties bn_ties = Ties::Even;
+  // E4, item 24. The definition text of EW_CVT_ROUND: 0 to even. The recorded vendor results use Up.
+  Ties ew_cvt_ties = Ties::ByRegister;
+  // Item 19. Between two entries of the look-up table; no chip has been asked. The recorded vendor results
+  // use Up, which any other rule misses by one in 2 to 16 of 1,536 outputs.
+  Ties lut_ties = Ties::Up;
+  // 14.3: measured to even, sign apart. The recorded vendor results use Up.
+  Ties pool_average_ties = Ties::Even;
+  // 15: a notch of the PPU other than 0 corrupts (measured). true: it lengthens the output's rows, as the
+  // vendor's compiler means it when it cuts a wide pooling in columns.
+  bool pool_notch_is_row_pitch = false;
   // E14, item 2. Measured in depthwise at four zero points; Mesa's depthwise captures need Byte0.
   PadLanes pad_lanes = PadLanes::TwoInDepthwise;
   // Item 22. false: BS_OW_OP acts with DATA_USE 7 and OW_SRC 0 as 9.2 says. true: it does not.

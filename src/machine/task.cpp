@@ -3,6 +3,7 @@
 #include "machine/task.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "machine/fast.hpp"
 
@@ -13,30 +14,10 @@ using namespace rk3588;
 namespace {
 
 void check_sizes(Registers& r, const ConvTask& t) {
-  const CoreConfig& core = t.core;
-  const DpuConfig& dpu = t.dpu;
-  if (dpu.width != core.width || dpu.height != core.height || dpu.channels != core.channels)
-    r.refuse("DPU.DATA_CUBE {} x {} x {} differs from CORE.DATAOUT_SIZE {} x {} x {}: hangs the chip",
-             dpu.height, dpu.width, dpu.channels, core.height, core.width, core.channels);
-  r.require(DPU::WDMA_SIZE_0::CHANNEL_WDMA, core.channels, "the channels of CORE.DATAOUT_SIZE_1");
-  r.require(DPU::WDMA_SIZE_0::SIZE_C_WDMA, 0, "its effect is unknown");
-  r.not_modelled(DPU::WDMA_SIZE_0::TP_PRECISION, 0, "transposed output");
-  r.require(DPU::WDMA_SIZE_1::WIDTH_WDMA, core.width, "the width of CORE.DATAOUT_SIZE_0");
-  r.require(DPU::WDMA_SIZE_1::HEIGHT_WDMA, core.height, "the height of CORE.DATAOUT_SIZE_0");
-  r.require(CNA::DATA_SIZE2::DATAOUT_WIDTH, core.width, "the width of CORE.DATAOUT_SIZE_0");
-  r.require(CNA::DATA_SIZE3::DATAOUT_ATOMICS, core.width * core.height,
+  check_dpu_sizes(r, t);
+  r.require(CNA::DATA_SIZE2::DATAOUT_WIDTH, t.core.width, "the width of CORE.DATAOUT_SIZE_0");
+  r.require(CNA::DATA_SIZE3::DATAOUT_ATOMICS, t.core.width * t.core.height,
             "width x height of CORE.DATAOUT_SIZE_0");
-  if (t.rdma.on) {
-    r.require(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH, core.width, "the width of CORE.DATAOUT_SIZE_0");
-    r.require(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT, core.height, "the height of CORE.DATAOUT_SIZE_0");
-    r.require(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL, core.channels, "the channels of CORE.DATAOUT_SIZE_1");
-  }
-  if (dpu.width > 8191 || dpu.height > 8191 || dpu.channels > 8191)
-    r.refuse("DPU.DATA_CUBE {} x {} x {}: the all-ones size 8192 misbehaves", dpu.height, dpu.width,
-             dpu.channels);
-  if (dpu.orig_channels > dpu.channels)
-    r.refuse("DPU.DATA_CUBE_CHANNEL.ORIG_CHANNEL is {}, more than CHANNEL {}", dpu.orig_channels,
-             dpu.channels);
 }
 
 void check_modes(Registers& r, const ConvTask& t) {
@@ -45,43 +26,19 @@ void check_modes(Registers& r, const ConvTask& t) {
   r.require(CORE::MISC_CFG::DW_EN, t.cna.depthwise ? 1 : 0, why);
   r.require(DPU::FEATURE_MODE_CFG::CONV_MODE, mode, why);
   if (t.rdma.on) r.require(DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE, mode, why);
+  if (t.cna.depthwise && t.dpu.ew_memory)
+    r.not_modelled(DPU::EW_CFG::EW_OP_SRC, 0, "a tensor operand in depthwise");
   if (t.dpu.int32_output) {
     if (t.cna.depthwise)
       r.refuse(
           "DPU.DATA_FORMAT.OUT_PRECISION is 4: depthwise with int32 output gives wrong data on the chip");
     r.require(CORE::MISC_CFG::QD_EN, 0, "the int32 writer");
+    if (t.dpu.ew_memory)
+      r.refuse("DPU.EW_CFG.EW_OP_SRC is 1 with int32 output: the chip adds no tensor there");
     r.require(DPU::BS_OW_CFG::OD_BYPASS, 1, "CPEND does not work with int32 output");
   } else {
     r.require(CORE::MISC_CFG::QD_EN, 1, "the int8 writer");
   }
-}
-
-void check_operands(Registers& r, const ConvTask& t) {
-  const auto need = [&](bool used, int64_t bit, const char* field) {
-    if (used && (t.rdma.data_use & bit) == 0)
-      r.refuse("{} takes its operand from memory, but DPU_RDMA.BRDMA_CFG delivers none (DATA_USE {})", field,
-               t.rdma.data_use);
-  };
-  need(t.dpu.bs.alu_memory, 1, "DPU.BS_CFG.BS_ALU_SRC");
-  need(t.dpu.ow_memory, 2, "DPU.BS_OW_CFG.OW_SRC");
-  need(t.dpu.bs.mul_memory, 4, "DPU.BS_MUL_CFG.BS_MUL_SRC");
-}
-
-void check_writer(Registers& r, ConvTask& t) {
-  const int64_t size_e = t.group() * (t.dpu.int32_output ? 4 : 1) / kAtom - 1;
-  const char* why = "16-byte atoms of a kernel group - 1; other values hang the chip";
-  r.require(DPU::BS_OW_CFG::SIZE_E_0, size_e, why);
-  r.require(DPU::BS_OW_CFG::SIZE_E_1, size_e, why);
-  r.require(DPU::BS_OW_CFG::SIZE_E_2, size_e, why);
-  t.dpu.dst_address = r.get(DPU::DST_BASE_ADDR::DST_BASE_ADDR);
-  t.dpu.dst_stride = r.get(DPU::DST_SURF_STRIDE::DST_SURF_STRIDE);
-  r.require(DPU::SURFACE_ADD::SURF_ADD, (size_e + 1) * t.dpu.dst_stride,
-            "(SIZE_E + 1) * DST_SURF_STRIDE; other values hang the chip");
-  if (t.dpu.dst_address % kAtom != 0)
-    r.refuse("DPU.DST_BASE_ADDR is {:#x}, must be a multiple of 16", t.dpu.dst_address);
-  if (t.dpu.dst_stride < t.pixels())
-    r.refuse("DPU.DST_SURF_STRIDE is {} atoms, a surface of the task has {}: surfaces would overlap",
-             t.dpu.dst_stride, t.pixels());
 }
 
 void check_kernels(Registers& r, const ConvTask& t, const Switches& switches) {
@@ -123,49 +80,38 @@ void check_windows(Registers& r, const ConvTask& t) {
     r.refuse("CNA.PAD_CON0: the first window of {} x {} lies wholly in the padding of {} rows, {} columns",
              c.span_y(), c.span_x(), c.pad_top, c.pad_left);
   const int64_t columns = std::min(c.width, last_x + c.span_x());
-  if (columns > c.dma_width)
+  if ((columns - 1) / c.deconv_x + 1 > c.dma_width)
     r.refuse(
         "CNA.DATA_SIZE0.DATAIN_WIDTH is {}: a window reads column {}, the DMA brings only {} (FC_DATA_SIZE0)",
         c.width, columns - 1, c.dma_width);
 }
 
-bool overlap(const Range& a, const Range& b) {
-  return a.begin < b.end && b.begin < a.end;
-}
-
-Status check_no_overwrite(const ConvTask& task, const Context& context) {
-  for (const Range& out : output_ranges(task))
-    for (const Range& in : context.reads)
-      if (overlap(out, in))
-        return fail(ErrorCode::Device,
-                    "task {}: the output at {:#x}..{:#x} (DPU.DST_BASE_ADDR {:#x}) overwrites {:#x}..{:#x}, "
-                    "which the "
-                    "task reads",
-                    task.index, out.begin, out.end, task.dpu.dst_address, in.begin, in.end);
-  return {};
+// What FastCore leaves out are kernels of zeros.
+Accumulators whole_group(const ConvTask& task, const FastCore& core, int64_t first) {
+  Accumulators live, out;
+  core.group(first, live);
+  const int64_t group = task.group();
+  out.columns.resize(static_cast<size_t>(group));
+  std::iota(out.columns.begin(), out.columns.end(), first);
+  out.values.assign(static_cast<size_t>(task.pixels() * group), 0);
+  for (int64_t p = 0; p < task.pixels(); ++p)
+    for (int64_t i = 0; i < live.width(); ++i)
+      out.values[static_cast<size_t>(p * group + live.columns[static_cast<size_t>(i)] - first)] =
+          live.values[static_cast<size_t>(p * live.width() + i)];
+  out.sums = std::move(live.sums);
+  return out;
 }
 
 }  // namespace
 
-Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t enable,
-                             const Options& options) {
-  constexpr uint32_t kConv = 0x0D, kConvRdma = 0x1D;
-  if (enable == 0x18)
-    return fail(ErrorCode::Unsupported,
-                "task {}: enable word 0x18: not modelled in this version: tasks of the DPU alone", index);
-  if (enable == 0x60)
-    return fail(ErrorCode::Unsupported, "task {}: enable word 0x60: not modelled in this version: pooling",
-                index);
-  if (enable != kConv && enable != kConvRdma)
-    return fail(ErrorCode::Device, "task {}: enable word {:#x} is no known combination of blocks", index,
-                enable);
+Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma, const Options& options) {
   Registers r(file, index);
   ConvTask task;
   task.index = index;
   task.cna = decode_cna(r);
   task.core = decode_core(r);
-  task.dpu = decode_dpu(r);
-  task.rdma = decode_rdma(r, enable == kConvRdma);
+  task.dpu = decode_dpu(r, DpuSource::Convolution);
+  task.rdma = decode_rdma(r, task, DpuSource::Convolution, rdma);
   PERAXIS_TRY(r.status());
   if (options.switches.ignore_ow_op_with_records && task.rdma.data_use == 7 && !task.dpu.ow_memory)
     task.dpu.ow = 0;
@@ -174,7 +120,7 @@ Result<ConvTask> decode_task(const RegisterFile& file, int32_t index, uint32_t e
   check_operands(r, task);
   check_kernels(r, task, options.switches);
   check_windows(r, task);
-  check_writer(r, task);
+  decode_writer(r, task.group() * (task.dpu.int32_output ? 4 : 1) / kAtom, task);
   PERAXIS_TRY(r.status());
   if (task.macs() > options.max_task_macs)
     return fail(ErrorCode::Device, "task {}: {} multiplications, the limit of this machine is {}", index,
@@ -189,16 +135,19 @@ Status run_conv(const ConvTask& task, Context& context) {
   PERAXIS_TRY(load_weights(task, context));
   context.cbuf.data_banks = task.cna.data_banks;
   context.cbuf.weight_banks = task.cna.weight_banks;
-  const Operands operands = PERAXIS_TRY(read_operands(task, context));
-  PERAXIS_TRY(check_no_overwrite(task, context));
+  const Operands operands = PERAXIS_TRY(read_operands(task, task.group(), context));
+  PERAXIS_TRY(check_no_overwrite(task.index, output_ranges(task), context));
   const Switches& switches = context.options.switches;
-  if (!context.options.plain) {
-    const auto core = FastCore::make(task, context.cbuf, switches.pad_lanes, context.cache);
-    if (core != nullptr) return run_fast(task, operands, *core, context);
-  }
+  std::unique_ptr<FastCore> fast;
+  if (!context.options.plain) fast = FastCore::make(task, context.cbuf, switches.pad_lanes, context.cache);
+  // With a tensor operand no two pixels of a channel are alike, which the rest of the fast way builds on.
+  if (fast != nullptr && !task.dpu.ew_memory) return run_fast(task, operands, *fast, context);
   Accumulators acc;
   for (int64_t first = 0; first < task.core.channels; first += task.group()) {
-    run_core(task, context.cbuf, switches.pad_lanes, first, acc);
+    if (fast != nullptr)
+      acc = whole_group(task, *fast, first);
+    else
+      run_core(task, context.cbuf, switches.pad_lanes, first, acc);
     run_dpu(task, operands, switches, acc, context.report);
     PERAXIS_TRY(write_output(task, first, acc, context));
   }

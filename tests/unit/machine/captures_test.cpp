@@ -1,14 +1,10 @@
-// Streams that other compilers emitted, executed on the machine: Mesa's and librocketnpu's against TFLite's
-// reference output (within 1), the vendor's against the recorded register model (exact, with ties upward as
-// that model rounds). Needs the shared captures; skipped without them.
+// Streams that Mesa and librocketnpu emitted, executed on the machine, against TFLite's reference output
+// (within 1). Needs the shared captures; skipped without them.
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/npy.hpp"
@@ -25,18 +21,6 @@ fs::path shared() {
   return env != nullptr ? fs::path(env) : fs::path("../shared");
 }
 
-std::string read_gzip(const fs::path& path) {
-  std::string out;
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) return out;
-  char buffer[65536];
-  for (int n = 0; (n = gzread(file, buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<size_t>(n));
-  gzclose(file);
-  return out;
-}
-
-// ---- Mesa and librocketnpu ----
-
 struct MesaCase {
   const char* name;
   bool byte0 = false;      // Mesa's depthwise programs set byte 0 of the pad value only (item 2)
@@ -44,6 +28,7 @@ struct MesaCase {
   bool ignore_ow = false;  // item 22
   bool by_orig = false;    // item 23
   int max = 1;             // largest difference from TFLite
+  int percent = 1;         // of outputs that may differ
 };
 
 class Mesa : public testing::TestWithParam<MesaCase> {};
@@ -63,25 +48,28 @@ TEST_P(Mesa, WithinOneOfTfLite) {
   if (c.by_orig) options.switches.stored_kernels = StoredKernels::ByOrigChannel;
   Machine machine(options);
   std::vector<std::unique_ptr<std::vector<uint8_t>>> storage;
+  int programs = 0;
   for (const json& bo : info["bos"]) {
     const std::string role = bo["role"];
     storage.push_back(std::make_unique<std::vector<uint8_t>>(bo["size"].get<size_t>()));
     std::vector<uint8_t>& bytes = *storage.back();
     const uint32_t address = bo["dma"];
     ASSERT_TRUE(machine.memory().map(address, bytes, role));
-    const std::string key =
-        role == "regcmd" ? "regcmd_task0" : fmt::format("bo{}_{}", bo["handle"].get<int>(), role);
+    const std::string key = role == "regcmd" ? fmt::format("regcmd_task{}", programs++)
+                                             : fmt::format("bo{}_{}", bo["handle"].get<int>(), role);
     const auto found = arrays->find(key);
     if (found == arrays->end()) continue;
     std::copy(found->second.data.begin(), found->second.data.end(), bytes.begin());
     ASSERT_TRUE(machine.memory().mark_written(address, static_cast<int64_t>(found->second.data.size())));
   }
-  const json& task = info["submits"][0][0]["tasks"][0];
-  const auto reports = machine.run({task[0].get<uint32_t>(), task[1].get<uint32_t>(), 1, 0});
-  ASSERT_TRUE(reports) << reports.error().text();
+  for (const json& job : info["submits"][0])
+    for (const json& task : job["tasks"]) {
+      const auto reports = machine.run({task[0].get<uint32_t>(), task[1].get<uint32_t>(), 1, 0});
+      ASSERT_TRUE(reports) << reports.error().text();
+    }
   // The output address is in the stream.
   uint32_t output = 0;
-  const auto words = base::values_of<uint64_t>(arrays->at("regcmd_task0"));
+  const auto words = base::values_of<uint64_t>(arrays->at(fmt::format("regcmd_task{}", programs - 1)));
   for (const uint64_t w : *words)
     if ((w & 0xFFFF) == 0x4020) output = static_cast<uint32_t>(w >> 16);
   const base::Array& want = arrays->at("ref_out0");
@@ -100,7 +88,7 @@ TEST_P(Mesa, WithinOneOfTfLite) {
       }
   }
   EXPECT_LE(largest, c.max);
-  EXPECT_LE(wrong * 100, h * w * channels) << "more than 1 % differ";
+  EXPECT_LE(wrong * 100, h * w * channels * c.percent) << "more than " << c.percent << " % differ";
 }
 
 std::string test_name(std::string name) {
@@ -118,116 +106,20 @@ INSTANTIATE_TEST_SUITE_P(
                     MesaCase{"u8_conv3x3_relu_oz0_10x10x16_oc16.mesa"},
                     MesaCase{"u8_conv3x3_xz0_10x10x16_oc16.mesa"},
                     MesaCase{"u8_conv3x3s2_17x17x16_oc16.mesa"}, MesaCase{"u8_conv3x3s2_32x32x3_oc8.mesa"},
-                    MesaCase{"u8_conv5x5_12x12x16_oc16.mesa"}, MesaCase{"u8_dw3x3_14x14x96.mesa", true},
-                    MesaCase{"u8_dw3x3_8x8x24.mesa", true}, MesaCase{"u8_dw3x3_xz139_12x12x32.mesa"},
-                    MesaCase{"u8_dw3x3s2_16x16x64.mesa", true},
+                    MesaCase{"u8_conv5x5_12x12x16_oc16.mesa"}, MesaCase{"u8_conv3x3_ic1_28x28x1_oc8.mesa"},
+                    // The fused addition leaves the int8 step of the convolution out (corrections 7.4).
+                    MesaCase{"u8_resda_14x14x32_s0213016.mesa", true, false, false, false, 82, 28},
+                    MesaCase{"u8_resda_14x14x32_s0244231.mesa", true, false, false, false, 82, 28},
+                    MesaCase{"u8_resda_7x7x64_s0244231.mesa", true, false, false, false, 82, 28},
+                    MesaCase{"u8_resda_8x8x32_s0244231.mesa", true, false, false, false, 82, 28},
+                    MesaCase{"u8_dw3x3_14x14x96.mesa", true}, MesaCase{"u8_dw3x3_8x8x24.mesa", true},
+                    MesaCase{"u8_dw3x3_xz139_12x12x32.mesa"}, MesaCase{"u8_dw3x3s2_16x16x64.mesa", true},
                     MesaCase{"u8_tabletrunc_dw3x3_10x10x32.mesa", true},
                     MesaCase{"i8_conv3x3_10x10x16_oc16.lrn-gs16", false, false, false, true},
                     MesaCase{"i8pa_conv1x1_16x16x32_oc32.lrn-brdma1", false, false, true},
                     MesaCase{"i8pa_conv1x1_7x7x64_oc40.lrn-brdma1", false, false, true},
                     MesaCase{"i8pa_conv3x3_10x10x16_oc16.lrn-brdma1", false, false, true, true}),
     [](const testing::TestParamInfo<MesaCase>& test) { return test_name(test.param.name); });
-
-// ---- vendor ----
-
-std::vector<uint8_t> base64(const std::string& text) {
-  std::vector<uint8_t> out;
-  uint32_t bits = 0;
-  int have = 0;
-  for (const char c : text) {
-    const char* alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char* at = std::strchr(alphabet, c);
-    if (at == nullptr || c == 0) continue;
-    bits = bits << 6 | static_cast<uint32_t>(at - alphabet);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    out.push_back(static_cast<uint8_t>(bits >> have));
-  }
-  return out;
-}
-
-class Vendor : public testing::TestWithParam<const char*> {};
-
-TEST_P(Vendor, EqualsTheRecordedModel) {
-  const fs::path path = shared() / "vendor" / "cases" / (std::string(GetParam()) + ".json.gz");
-  if (!fs::exists(path)) GTEST_SKIP() << "no captures at " << path;
-  const json info = json::parse(read_gzip(path));
-  Machine machine;
-  std::map<std::string, uint32_t> address;
-  std::vector<std::unique_ptr<std::vector<uint8_t>>> storage;
-  uint32_t next = 0x100000;
-  for (const json& t : info["tensors"]) {
-    const std::string name = t["name"];
-    storage.push_back(std::make_unique<std::vector<uint8_t>>(t["size"].get<size_t>()));
-    address[name] = next;
-    ASSERT_TRUE(machine.memory().map(next, *storage.back(), name));
-    std::vector<uint8_t> bytes;
-    if (info["const"].contains(name)) bytes = base64(info["const"][name]);
-    if (info["inputs"].contains(name)) {
-      // NCHW -> [C/16][H][W][16], spare channels hold the zero point.
-      const std::vector<uint8_t> nchw = base64(info["inputs"][name]["nchw_int8"]);
-      const int64_t c = t["shape"][1], hw = t["shape"][2].get<int64_t>() * t["shape"][3].get<int64_t>();
-      bytes.assign(static_cast<size_t>((c + 15) / 16 * hw * 16), static_cast<uint8_t>(t["zp"][0].get<int>()));
-      for (int64_t i = 0; i < c; ++i)
-        for (int64_t p = 0; p < hw; ++p)
-          bytes[static_cast<size_t>((i / 16 * hw + p) * 16 + i % 16)] = nchw[static_cast<size_t>(i * hw + p)];
-    }
-    if (!bytes.empty()) {
-      ASSERT_LE(bytes.size(), storage.back()->size());
-      std::copy(bytes.begin(), bytes.end(), storage.back()->begin());
-      ASSERT_TRUE(machine.memory().mark_written(next, static_cast<int64_t>(bytes.size())));
-    }
-    next += (static_cast<uint32_t>(storage.back()->size()) + 0x1FFF) & ~0xFFFU;
-  }
-  std::vector<uint64_t> words;
-  uint32_t output_address = 0;
-  ASSERT_EQ(info["tasks"].size(), 1U);
-  std::istringstream stream(info["tasks"][0]["regcmd"].get<std::string>());
-  for (std::string word; stream >> word;) words.push_back(std::stoull(word, nullptr, 16));
-  for (const json& r : info["reloc"]) {
-    const std::string name = r["tensor"].get<std::string>();
-    for (const json& at : r["at"]) {
-      uint64_t& word = words[at[1].get<size_t>()];
-      const uint32_t value = address.at(name) + at[0].get<uint32_t>();
-      if ((word & 0xFFFF) == 0x4020) output_address = value;
-      word = (word & 0xFFFF00000000FFFF) | static_cast<uint64_t>(value) << 16;
-    }
-  }
-  int64_t plane = 0;  // pixels between the 16-channel surfaces of the output
-  for (const uint64_t w : words)
-    if ((w & 0xFFFF) == 0x4024) plane = static_cast<uint32_t>(w >> 16) / 16;
-  std::vector<uint8_t> commands(words.size() * 8);
-  std::memcpy(commands.data(), words.data(), commands.size());
-  ASSERT_TRUE(machine.memory().map(0x10000, commands, "commands"));
-  ASSERT_TRUE(machine.memory().mark_written(0x10000, static_cast<int64_t>(commands.size())));
-  const auto reports = machine.run({0x10000, static_cast<uint32_t>(words.size()), 1, 0});
-  ASSERT_TRUE(reports) << reports.error().text();
-  for (const auto& [name, output] : info["outputs"].items()) {
-    std::vector<uint8_t> want = base64(output["vendor_sim_int8"]);
-    for (const json& d : output["register_model_diff"]) {
-      uint8_t& v = want[d[0].get<size_t>()];
-      v = static_cast<uint8_t>(v + d[1].get<int>());
-    }
-    const json& shape = output["shape"];
-    const int64_t c = shape[1], hw = static_cast<int64_t>(want.size()) / c;
-    int64_t wrong = 0;
-    for (int64_t i = 0; i < c; ++i)
-      for (int64_t p = 0; p < hw; ++p) {
-        const auto byte =
-            machine.memory().read(output_address + (i / 16 * plane + p) * 16 + i % 16, 1, "test");
-        ASSERT_TRUE(byte) << byte.error().text();
-        wrong += (*byte)[0] != want[static_cast<size_t>(i * hw + p)] ? 1 : 0;
-      }
-    EXPECT_EQ(wrong, 0) << name;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Captures, Vendor,
-                         testing::Values("fx_conv3x3_pc", "fx_dw3x3", "fx_conv3x3_layer", "fx_conv3x3_relu",
-                                         "fx_conv3x3_leaky", "fx_conv1x1_ic72", "fx_fc", "fx_qdq_conv3x3",
-                                         "fx_qdq_dw"),
-                         [](const testing::TestParamInfo<const char*>& test) { return test.param; });
 
 }  // namespace
 }  // namespace peraxis::machine

@@ -25,6 +25,8 @@ class Program {
     set(static_cast<uint16_t>(R::block), R::offset, value.bits);
   }
   void set(uint16_t block, uint16_t offset, uint32_t value);
+  // One more write, also of a register written before.
+  void push(uint16_t block, uint16_t offset, uint32_t value) { writes_.push_back({block, offset, value}); }
   void remove(uint16_t offset);
   uint32_t* find(uint16_t offset);
   bool bad() const { return bad_; }

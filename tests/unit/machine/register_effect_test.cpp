@@ -3,7 +3,9 @@
 // that is read but forgotten, or declared but dead, fails here. No recorded outputs are involved.
 #include <gtest/gtest.h>
 
-#include "program.hpp"
+#include <functional>
+
+#include "blocks.hpp"
 
 namespace peraxis::machine::test {
 namespace {
@@ -12,9 +14,9 @@ using namespace rk3588;
 
 struct Base {
   std::string name;
-  Layer layer;
-  std::vector<Program> programs;  // one chain
-  size_t changed = 0;             // which of them the test changes
+  std::function<void(Bench&)> load;  // everything but the programs
+  std::vector<Program> programs;     // one chain
+  size_t changed = 0;                // which of them the test changes
 };
 
 Layer small() {
@@ -57,9 +59,35 @@ Layer scalars() {
   return l;
 }
 
+std::function<void(Bench&)> loads(const Layer& l) {
+  return [l, data = random_data(l, 11)](Bench& bench) { bench.load(l, data); };
+}
+
+void add_other_blocks(std::vector<Base>& out) {
+  const auto tensors = [](Bench& bench) { load_tensors(bench, 12); };
+  out.push_back({"two tensors", tensors, {add_program()}, 0});
+  out.push_back({"maximum pooling", tensors, {max_pool_program()}, 0});
+  out.push_back({"average pooling", tensors, {average_pool_program()}, 0});
+  out.push_back({"un-pooling", tensors, {unpool_program()}, 0});
+  out.push_back({"table, loading", tensors, {table_program(), lookup_program()}, 0});
+  out.push_back({"table, looking up", tensors, {table_program(), lookup_program()}, 1});
+  const auto with_tensor = [load = loads(add_layer())](Bench& bench) {
+    load(bench);
+    std::mt19937 rng(13);
+    std::vector<uint8_t> second(4096);
+    for (uint8_t& b : second) b = static_cast<uint8_t>(rng());
+    bench.add(kSecond, std::move(second), true, "second");
+  };
+  out.push_back({"convolution and tensor", with_tensor, {conv_add_program()}, 0});
+  out.push_back({"packed pixels", loads(packed_layer()), {packed_program()}, 0});
+  out.push_back({"inserted samples", loads(deconv_layer()), {deconv_program()}, 0});
+}
+
 std::vector<Base> bases() {
   std::vector<Base> out;
-  const auto one = [&](const char* name, const Layer& l) { out.push_back({name, l, {make_program(l)}, 0}); };
+  const auto one = [&](const char* name, const Layer& l) {
+    out.push_back({name, loads(l), {make_program(l)}, 0});
+  };
   one("bias only", small());
   one("everything", everything());
   one("scalars", scalars());
@@ -101,20 +129,21 @@ std::vector<Base> bases() {
   l = small();
   Layer reuse = l;
   reuse.weight_reuse = true;
-  out.push_back({"weight reuse", l, {make_program(l, 0, 3), make_program(reuse, 3, 2)}, 1});
-  out.push_back({"chain link", l, {make_program(l, 0, 3), make_program(l, 3, 2)}, 0});
+  out.push_back({"weight reuse", loads(l), {make_program(l, 0, 3), make_program(reuse, 3, 2)}, 1});
+  out.push_back({"chain link", loads(l), {make_program(l, 0, 3), make_program(l, 3, 2)}, 0});
+  add_other_blocks(out);
   return out;
 }
 
-constexpr uint32_t kStep = 0x1000;
+constexpr uint32_t kStep = 0x4000;
 constexpr size_t kSlack = 4;  // words the amount of a next program covers beyond it, for an inserted write
 
 // Outcome of a chain whose changed program has `word` appended or replaced; everything a caller can see.
-std::string outcome(const Base& base, const Data& data, const std::vector<std::vector<uint64_t>>& words) {
+std::string outcome(const Base& base, const std::vector<std::vector<uint64_t>>& words) {
   Options options;
   options.max_task_macs = 100'000'000;
   Bench bench(options);
-  bench.load(base.layer, data);
+  base.load(bench);
   for (size_t i = 0; i < words.size(); ++i)
     bench.add_words(kCommands + static_cast<uint32_t>(i) * kStep, words[i]);
   const auto result = bench.run(static_cast<uint32_t>(words[0].size()), static_cast<int32_t>(words.size()));
@@ -158,8 +187,7 @@ uint32_t written(Program program, const FieldInfo& field) {
 }
 
 // True when some change of the field is noticed.
-bool noticed(const Base& base, const Data& data, const std::string& plain, const FieldInfo& field,
-             std::string& where) {
+bool noticed(const Base& base, const std::string& plain, const FieldInfo& field, std::string& where) {
   std::vector<uint32_t> changes;
   for (unsigned bit = field.low; bit < unsigned{field.low} + field.width; ++bit)
     changes.push_back(uint32_t{1} << bit);
@@ -170,7 +198,7 @@ bool noticed(const Base& base, const Data& data, const std::string& plain, const
   for (const uint32_t bits : changes) {
     std::vector<std::vector<uint64_t>> words = chain_words(base);
     flip(words[base.changed], field, bits);
-    if (outcome(base, data, words) == plain) continue;
+    if (outcome(base, words) == plain) continue;
     where = fmt::format("{}, bits {:#x}", base.name, bits);
     return true;
   }
@@ -179,19 +207,17 @@ bool noticed(const Base& base, const Data& data, const std::string& plain, const
 
 TEST(RegisterEffect, EveryFieldIsFunctionalOrInert) {
   const std::vector<Base> all = bases();
-  std::vector<Data> data;
   std::vector<std::string> plain;
   for (const Base& base : all) {
     for (const Program& p : base.programs) ASSERT_FALSE(p.bad()) << base.name;
-    data.push_back(random_data(base.layer, 11));
-    plain.push_back(outcome(base, data.back(), chain_words(base)));
+    plain.push_back(outcome(base, chain_words(base)));
     ASSERT_NE(plain.back(), "refused") << base.name;
   }
   int functional = 0, inert = 0;
   for (const FieldInfo& field : kFields) {
     std::string where;
     bool seen = false;
-    for (size_t i = 0; i < all.size() && !seen; ++i) seen = noticed(all[i], data[i], plain[i], field, where);
+    for (size_t i = 0; i < all.size() && !seen; ++i) seen = noticed(all[i], plain[i], field, where);
     if (field.effect == Effect::FUNCTIONAL)
       EXPECT_TRUE(seen) << field.name << " is FUNCTIONAL, but no change of it is noticed";
     else
