@@ -24,6 +24,7 @@ LAYERS = {
     "exe": "base",
     "compiler": "base num ir target requant lower plan emit exe",
     "machine": "base num exe",
+    "trace": "base num exe target machine",
     "device": "base exe machine",
     "runtime": "base num ir kernels exe device",
     "vision": "base",
