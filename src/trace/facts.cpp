@@ -187,6 +187,18 @@ void read_pooling(Reader& r, Facts& f) {
   r.address<PPU::DST_BASE_ADDR::Reg>("output");
 }
 
+// Other programs write the table's registers too, but never open it for writing.
+bool loads_table(const Stream& stream, const TaskWords& task) {
+  for (int64_t i = task.first; i < task.first + task.count; ++i) {
+    const uint64_t word = stream.words[static_cast<size_t>(i)];
+    if (target_of(word) == (static_cast<uint16_t>(Block::DPU) | kWriteBit) &&
+        offset_of(word) == DPU::LUT_ACCESS_CFG::Reg::offset &&
+        DPU::LUT_ACCESS_CFG::LUT_ACCESS_TYPE.get(value_of(word)) != 0)
+      return true;
+  }
+  return false;
+}
+
 bool is_power_of_two(int64_t v) {
   return v > 0 && (v & (v - 1)) == 0;
 }
@@ -292,9 +304,7 @@ Facts facts_of(const Stream& stream, const TaskWords& task, const RegisterImage&
     f.in = {r.get(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH), r.get(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT),
             r.get(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL)};
     f.input_bits = precision_bits(r.get(DPU::DATA_FORMAT::IN_PRECISION));
-    f.operation = image.written(DPU::LUT_ACCESS_DATA::Reg::offset) &&
-                          DPU::LUT_ACCESS_CFG::LUT_ACCESS_TYPE.get(r.word<DPU::LUT_ACCESS_CFG::Reg>()) != 0
-                      ? Operation::LutLoad
+    f.operation = loads_table(stream, task)                         ? Operation::LutLoad
                   : !f.elementwise.empty()                          ? Operation::Elementwise
                   : r.get(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN) != 0 ? Operation::Resize
                                                                     : Operation::Copy;

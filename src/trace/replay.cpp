@@ -203,7 +203,8 @@ class Player {
           {static_cast<uint32_t>(moved_of(task)), static_cast<uint32_t>(task.words), count, task.core});
       if (!reports) {
         out_.refusal = fmt::format("from task {} on: {}", first, reports.error().message);
-        out_.unsupported = reports.error().code == ErrorCode::Unsupported;
+        out_.unsupported = reports.error().code == ErrorCode::Unsupported ||
+                           reports.error().message.find("not modelled") != std::string::npos;
         return;
       }
       out_.tasks += count;

@@ -53,7 +53,10 @@ bool has_dpu(const Facts& f) {
 std::vector<std::string> row_of(const Facts& f) {
   const bool dpu = has_dpu(f);
   std::string operation = operation_name(f.operation);
-  if (!f.elementwise.empty()) operation = f.convolves() ? operation + "+" + f.elementwise : f.elementwise;
+  if (!f.elementwise.empty())
+    operation = f.convolves()                       ? fmt::format("{}+{}", operation, f.elementwise)
+                : f.operation == Operation::Pooling ? fmt::format("{} pooling", f.elementwise)
+                                                    : f.elementwise;
   std::string extra = f.core_split != 0 ? fmt::format("split{}", f.core_split) : "";
   if (f.barrier != 0) extra += fmt::format("{}wait{}", extra.empty() ? "" : " ", f.barrier + 1);
   return {
@@ -172,7 +175,8 @@ std::string sources_text(const Sources& sources) {
     for (const FieldUse& use : group.fields) {
       if (group.source != Source::GUESS) continue;
       std::string values;
-      for (const int64_t v : use.values) values += fmt::format("{}{}", values.empty() ? "" : " ", value_text(*use.field, v));
+      for (const int64_t v : use.values)
+        values += fmt::format("{}{}", values.empty() ? "" : " ", value_text(*use.field, v));
       table.add_row({std::string(use.field->info->name), source_name(group.source), std::to_string(use.words),
                      values, std::string(use.field->info->meaning.substr(0, 70))});
     }
