@@ -34,7 +34,7 @@ LAYERS = {
 # and nothing else: what both share cannot reveal a mistake of one.
 EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}}
 # Made by flatc into the build tree, and by whom they may be used.
-GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}}
+GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}, "capture_generated.h": {"trace"}}
 
 MAX_LINES = 600
 CODE_FOLDERS = ("src", "include", "tests", "tools", "scripts", "python", "fuzz", "bench", "examples")
