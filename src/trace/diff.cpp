@@ -38,10 +38,14 @@ std::vector<Side> sides_of(const std::vector<Stream>& streams) {
   return out;
 }
 
+bool identical(const Side& a, const Side& b) {
+  return a.key == b.key && std::ranges::equal(a.span(), b.span());
+}
+
 int pairing_score(const Side& a, const Side& b) {
   if (a.facts.operation != b.facts.operation) return -1;
   if (a.key != b.key) return 1;
-  return std::ranges::equal(a.span(), b.span()) ? 6 : 5;
+  return identical(a, b) ? 6 : 5;
 }
 
 using Pairs = std::vector<std::pair<std::optional<size_t>, std::optional<size_t>>>;
@@ -81,16 +85,16 @@ void align(const std::vector<Side>& a, const std::vector<Side>& b, size_t from_a
 Pairs pairs_of(const std::vector<Side>& a, const std::vector<Side>& b) {
   Pairs out;
   size_t head = 0, end_a = a.size(), end_b = b.size();
-  while (head < end_a && head < end_b && a[head].key == b[head].key) {
+  while (head < end_a && head < end_b && identical(a[head], b[head])) {
     out.emplace_back(head, head);
     ++head;
   }
-  while (end_a > head && end_b > head && a[end_a - 1].key == b[end_b - 1].key) --end_a, --end_b;
+  while (end_a > head && end_b > head && identical(a[end_a - 1], b[end_b - 1])) --end_a, --end_b;
   if ((end_a - head + 1) * (end_b - head + 1) <= kMostPairings) {
     align(a, b, head, end_a, head, end_b, out);
   } else {
     const size_t both = std::min(end_a, end_b);
-    for (size_t i = head; i < both; ++i) out.emplace_back(i, i);
+    for (size_t i = head; i < both; ++i) out.emplace_back(i, i);  // too many to search
     for (size_t i = both; i < end_a; ++i) out.emplace_back(i, std::nullopt);
     for (size_t i = both; i < end_b; ++i) out.emplace_back(std::nullopt, i);
   }
