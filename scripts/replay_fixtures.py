@@ -23,6 +23,8 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
+import zlib
 
 import numpy as np
 
@@ -338,11 +340,14 @@ def replayed(binary, case, folder, result):
         return False
     best = None
     for reading in READINGS:
-        done = peraxis(binary, "replay", capture, "--json", *[a for s in reading for a in ("--switch", s)])
         try:
+            done = peraxis(binary, "replay", capture, "--json", *[a for s in reading for a in ("--switch", s)])
             report = json.loads(done.stdout)
         except json.JSONDecodeError:
             case.notes.append(done.stderr.decode(errors="replace").strip())
+            return False
+        except subprocess.TimeoutExpired:
+            case.notes.append("the replay took more than ten minutes")
             return False
         equal = sum(t["equal"] for t in report["tensors"])
         if best is None or report["ok"] > best[0]["ok"] or \
@@ -371,8 +376,9 @@ def cases(folder):
                 case = submission(path, name[:-len(".json")])
             else:
                 continue
-        except (KeyError, ValueError, TypeError, IndexError, OSError, EOFError) as problem:
-            case = Case(name)
+        except (LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, zlib.error,
+                zipfile.BadZipFile) as problem:
+            case = Case(re.sub(r"\.json(\.gz)?$", "", name))
             case.broken = f"unreadable: {type(problem).__name__}: {problem}"
         if case is not None:
             yield case

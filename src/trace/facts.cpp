@@ -212,7 +212,7 @@ Mechanism mechanism_of(const Facts& f) {
              scalar = f.bs.find("scalar") != std::string::npos;
   // 16385 is a power of two that breaks ties outwards (docs/strategies/exponent-classes.md).
   if (bs_mul)
-    return is_power_of_two(f.out_scale) || f.out_scale == 16385 ? Mechanism::ExponentClass
+    return is_power_of_two(f.out_scale) || f.out_scale == 16385 ? Mechanism::ChannelMultiplyShift
                                                                 : Mechanism::ChannelMultiply;
   if (f.bn.find("mul") != std::string::npos && f.activation != "table") return Mechanism::BnMultiply;
   if (scalar) return Mechanism::TwoScalar;
@@ -264,8 +264,8 @@ const char* mechanism_name(Mechanism mechanism) {
       return "two-scalar";
     case Mechanism::ChannelMultiply:
       return "channel-multiply";
-    case Mechanism::ExponentClass:
-      return "exponent-class";
+    case Mechanism::ChannelMultiplyShift:
+      return "channel-multiply-shift";
     case Mechanism::HostRequantize:
       return "host-requantize";
     case Mechanism::BnMultiply:
@@ -367,7 +367,7 @@ std::string mechanism_text(const Facts& f) {
     case Mechanism::HostRequantize:
       return out;
     case Mechanism::ChannelMultiply:
-    case Mechanism::ExponentClass:
+    case Mechanism::ChannelMultiplyShift:
     case Mechanism::TwoScalar:
       return out + fmt::format(" >>{}, {}", f.bs_shift, converter);
     default:

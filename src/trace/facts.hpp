@@ -28,13 +28,13 @@ const char* operation_name(Operation operation);
 
 // Which way the different scales of the output channels reach the result (docs/strategies).
 enum class Mechanism : uint8_t {
-  None,             // nothing to requantize: pooling, raw copies
-  OneScale,         // OUT_CVT alone: one scale for all channels of the task
-  TwoScalar,        // a scalar factor in BS, then OUT_CVT
-  ChannelMultiply,  // each channel's own factor in BS, then OUT_CVT
-  ExponentClass,    // the same with an OUT_CVT that is a power of two: the second of two roundings
-  HostRequantize,   // int32 output: the host requantizes
-  BnMultiply,       // a factor in BN
+  None,                  // nothing to requantize: pooling, raw copies
+  OneScale,              // OUT_CVT alone: one scale for all channels of the task
+  TwoScalar,             // a scalar factor in BS, then OUT_CVT
+  ChannelMultiply,       // each channel's own factor in BS, then OUT_CVT
+  ChannelMultiplyShift,  // the same with an OUT_CVT that is a power of two: a second rounding, no scale
+  HostRequantize,        // int32 output: the host requantizes
+  BnMultiply,            // a factor in BN
 };
 const char* mechanism_name(Mechanism mechanism);
 

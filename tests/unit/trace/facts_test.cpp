@@ -42,8 +42,8 @@ TEST(Facts, Convolution) {
 }
 
 TEST(Facts, Mechanisms) {
-  EXPECT_EQ(one(with(kConvolution, "=20001", "=1")).mechanism, Mechanism::ExponentClass);
-  EXPECT_EQ(one(with(kConvolution, "=20001", "=16385")).mechanism, Mechanism::ExponentClass);
+  EXPECT_EQ(one(with(kConvolution, "=20001", "=1")).mechanism, Mechanism::ChannelMultiplyShift);
+  EXPECT_EQ(one(with(kConvolution, "=20001", "=16385")).mechanism, Mechanism::ChannelMultiplyShift);
   EXPECT_EQ(one(with(kConvolution, "BS_MUL_SRC=1 ", "")).mechanism, Mechanism::TwoScalar);
   EXPECT_EQ(one(with(kConvolution, "BS_CFG ", "BS_CFG BS_MUL_BYPASS=1 ")).mechanism, Mechanism::OneScale);
   EXPECT_EQ(one(with(kConvolution, "DATA_FORMAT ", "DATA_FORMAT OUT_PRECISION=4 ")).mechanism,
