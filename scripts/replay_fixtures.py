@@ -323,7 +323,7 @@ def identical(binary, case, folder):
     for words in case.streams:
         data = np.array(words, "<u8").tobytes()
         file.write_bytes(data)
-        text = peraxis(binary, "decode", file)
+        text = peraxis(binary, "decode", "--words", file)
         back = peraxis(binary, "encode", data=text.stdout)
         if text.returncode or back.returncode or back.stdout != data:
             return False

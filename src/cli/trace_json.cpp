@@ -170,8 +170,9 @@ Json stream_json(const trace::Stream& stream, bool registers) {
   return out;
 }
 
-Result<trace::Input> load_streams(const std::string& path) {
+Result<trace::Input> load_streams(const std::string& path, bool as_words) {
   const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(path));
+  if (as_words) return trace::Input{trace::InputKind::Words, {trace::stream_of_bytes(path, bytes)}};
   Result<trace::Input> input = trace::read_input(path, bytes);
   if (input) return input;
   Error error = std::move(input).error();

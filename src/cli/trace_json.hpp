@@ -18,6 +18,7 @@ Json stream_json(const trace::Stream& stream, bool registers);
 Json fields_json(const trace::RegisterEntry& entry, uint32_t value);
 
 // A file of streams: reads it, and says what it looks like when it holds none.
-Result<trace::Input> load_streams(const std::string& path);
+// `as_words`: bare words, whatever it looks like.
+Result<trace::Input> load_streams(const std::string& path, bool as_words = false);
 
 }  // namespace peraxis::cli

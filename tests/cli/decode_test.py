@@ -39,6 +39,11 @@ class Streams(CliTest):
         self.write("odd", words + rng.bytes(8 * 100 + 5) + bytes(64) + words)
         self.round_trip("odd")
 
+    def test_any_file_as_words(self):
+        self.write("any", b"RKNN" + os.urandom(1001))
+        self.write("text", self.succeeds("decode", "--words", "any").out)
+        self.assertEqual(self.succeeds("encode", "text").out, (self.dir / "any").read_bytes())
+
     def test_executable(self):
         model = self.write("m.tflite", conv_model())
         self.succeeds("compile", model, "-o", "m.pax")

@@ -10,7 +10,7 @@ namespace {
 
 struct DecodeOptions {
   std::vector<std::string> files;
-  bool json = false, summary = false, sources = false, changes = false, no_comments = false;
+  bool json = false, summary = false, sources = false, changes = false, no_comments = false, words = false;
 };
 
 CliStatus decode_command(const DecodeOptions& options) {
@@ -22,7 +22,7 @@ CliStatus decode_command(const DecodeOptions& options) {
   std::string text;
   std::vector<trace::Stream> all;
   for (const std::string& file : options.files) {
-    trace::Input input = PERAXIS_TRY(load_streams(file));
+    trace::Input input = PERAXIS_TRY(load_streams(file, options.words));
     Json entry{{"file", file}, {"kind", trace::input_kind_name(input.kind)}, {"streams", Json::array()}};
     for (trace::Stream& stream : input.streams) {
       if (options.sources) {
@@ -63,6 +63,7 @@ void add_decode(CLI::App& app, CliStatus& outcome) {
   app.add_flag("--sources", options->sources, "which of the fields that are set rest on a guess");
   app.add_flag("--changes", options->changes,
                "leave out what repeats the task before (such text cannot be encoded)");
+  app.add_flag("--words", options->words, "take the file for bare words, whatever it looks like");
   app.add_flag("--no-comments", options->no_comments, "words only");
   app.add_flag("--json", options->json, "one JSON document on stdout");
   app.callback([options, &outcome] { outcome = decode_command(*options); });
