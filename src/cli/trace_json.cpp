@@ -176,7 +176,7 @@ Result<trace::Input> load_streams(const std::string& path, bool as_words) {
   Result<trace::Input> input = trace::read_input(path, bytes);
   if (input) return input;
   Error error = std::move(input).error();
-  const std::string what = describe_content(bytes);
+  const std::string what = trace::looks_like_vendor_model(bytes) ? "" : describe_content(bytes);
   error.message =
       fmt::format("{}: {}{}{}", path, error.message, what.empty() ? "" : "; it looks like ", what);
   return tl::unexpected<Error>(std::move(error));
