@@ -109,6 +109,47 @@ def make_executable_seeds(folder):
             made.unlink()
 
 
+def captures():
+    """Contents of captures, as JSON for flatc."""
+    empty = dict(name="n", driver="d", target="rk3588", note="", buffers=[], tasks=[], jobs=[], submits=[], tensors=[])
+    yield "empty", empty
+    words = struct.pack("<3Q", 0x1001 << 48 | 9 << 16 | 0x4030, 0x41 << 48, 0x81 << 48 | 0x1D << 16 | 8)
+    blob = {"size": len(words), "packed": False, **part(words)}
+    packed = {"size": 64, "checksum": xxh64(bytes(64)), "packed": True, "data": list(zlib.compress(bytes(64)))}
+    values = {"size": 6, "packed": False, **part(b"abcdef")}
+    full = {**empty, "tasks": [dict(address=4096, words=3, core=0)],
+            "jobs": [dict(first_task=0, task_count=1, in_handles=[2], out_handles=[2])],
+            "submits": [dict(start_ns=5, end_ns=9, first_job=0, job_count=1)]}
+    full["buffers"] = [dict(name="commands", role="commands", handle=1, address=4096, size=64, before=blob),
+                       dict(name="data", role="input", handle=2, address=8192, size=96, before=packed, after=packed)]
+    tensor = dict(buffer=1, offset=0, h=1, w=2, c=3, surface_bytes=32, pixel_channels=16, bias=0, padding=0, tolerance=1,
+                  data=values)
+    full["tensors"] = [{**tensor, "name": "in", "origin": "", "use": "Input"},
+                       {**tensor, "name": "out", "origin": "o", "use": "Expected", "offset": 32}]
+    yield "full", full
+
+
+def make_capture_seeds(folder):
+    with tempfile.TemporaryDirectory() as work:
+        for name, content in captures():
+            source = pathlib.Path(work) / f"{name}.json"
+            source.write_text(json.dumps(content))
+            subprocess.run(["flatc", "--binary", "--root-type", "peraxis.trace.file.Content", "-o", work,
+                            str(ROOT / "schemas" / "capture.fbs"), str(source)], check=True)
+            made = next(p for p in pathlib.Path(work).glob(f"{name}.*") if p.suffix != ".json")
+            shutil.copy(made, folder / f"{name}_content")
+            made.unlink()
+
+
+def make_stream_seeds(folder):
+    text = ("stream \"s\"\nCNA.CBUF_CON0 DATA_BANK=11 WEIGHT_BANK=1\nDPU.OUT_CVT_OFFSET OUT_CVT_OFFSET=-5\n"
+            "raw 0x1001000000014ffc\nseparator\nenable CNA CORE DPU DPU_RDMA\nbytes 01 ff\n")
+    (folder / "text").write_text(text)
+    words = (0x0201 << 48 | 0xB1 << 16 | 0x1040, 0x1001 << 48 | 9 << 16 | 0x4030, 0, 0x0101 << 48 | 0x14, 0x41 << 48,
+             0x81 << 48 | 0x1D << 16 | 8)
+    (folder / "words").write_bytes(struct.pack("<6Q", *words) + b"rest")
+
+
 def make_npy_seeds(folder):
     for source in sorted((ROOT / "tests" / "data" / "npy").glob("*.np?")):
         shutil.copy(source, folder / source.name)
@@ -159,7 +200,8 @@ def make_model_info_seeds(folder):
 
 def main():
     assert xxh64(b"") == 0xEF46DB3751D8E999
-    for target, make in (("executable_read", make_executable_seeds), ("npy_parse", make_npy_seeds),
+    for target, make in (("executable_read", make_executable_seeds), ("capture_read", make_capture_seeds),
+                         ("stream_text", make_stream_seeds), ("npy_parse", make_npy_seeds),
                          ("image_decode", make_image_seeds), ("model_info", make_model_info_seeds)):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ LAYERS = {
     "exe": "base",
     "compiler": "base num ir target requant lower plan emit exe",
     "machine": "base num exe",
+    "trace": "base num exe target machine",
     "device": "base exe machine",
     "runtime": "base num ir kernels exe device",
     "vision": "base",
@@ -33,7 +34,7 @@ LAYERS = {
 # and nothing else: what both share cannot reveal a mistake of one.
 EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}}
 # Made by flatc into the build tree, and by whom they may be used.
-GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}}
+GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}, "capture_generated.h": {"trace"}}
 
 MAX_LINES = 600
 CODE_FOLDERS = ("src", "include", "tests", "tools", "scripts", "python", "fuzz", "bench", "examples")

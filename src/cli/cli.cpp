@@ -22,7 +22,7 @@ void print_error(const std::string& text) {
 }
 
 int report(const CliStatus& outcome) {
-  if (!outcome) {
+  if (!outcome && !outcome.error().quiet) {
     print_error(outcome.error().error.text());
     return outcome.error().usage ? kWrongUsage : kFailed;
   }
@@ -30,7 +30,7 @@ int report(const CliStatus& outcome) {
     print_error(flushed.error().text());
     return kFailed;
   }
-  return kDone;
+  return outcome ? kDone : kFailed;
 }
 
 }  // namespace

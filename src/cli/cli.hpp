@@ -20,6 +20,7 @@ int run(int argc, char** argv);
 struct CliError {
   Error error;
   bool usage = false;
+  bool quiet = false;  // the result on stdout says it all
 
   CliError(Error e, bool is_usage = false) : error(std::move(e)), usage(is_usage) {}  // NOLINT: implicit
 };
@@ -31,6 +32,13 @@ template <class... Args>
 tl::unexpected<CliError> usage(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<CliError>(
       CliError({ErrorCode::InvalidArgument, fmt::format(format, std::forward<Args>(args)...), {}}, true));
+}
+
+// Exit code 1 without an error: what was asked has the answer "no".
+inline tl::unexpected<CliError> quiet_failure() {
+  CliError error(Error{});
+  error.quiet = true;
+  return tl::unexpected<CliError>(std::move(error));
 }
 
 // A command declares its options on `app` and leaves a callback there that runs it.

@@ -121,8 +121,8 @@ CnaConfig decode_cna(Registers& r) {
 }
 
 int8_t pad_byte(const CnaConfig& cna, PadLanes lanes, int64_t channel) {
-  const bool second =
-      cna.depthwise && lanes == PadLanes::TwoInDepthwise && channel % 64 < 32 && channel % 2 == 1;
+  const bool second = lanes != PadLanes::Byte0 && (cna.depthwise || lanes == PadLanes::Two) &&
+                      channel % 64 < 32 && channel % 2 == 1;
   return static_cast<int8_t>(cna.pad_value >> (second ? 8 : 0));
 }
 
@@ -177,7 +177,8 @@ Status load_features(const ConvTask& task, Context& context) {
     reading.features = PERAXIS_TRY(c.packed != 0 ? read_packed(task, context.memory, reading.ranges)
                                                  : read_features(task, context.memory, reading.ranges));
     if (keep) context.cache.keep_features(c, reading);
-    if (deconv) reading.features = insert_samples(c, *reading.features);
+    if (deconv)
+      reading.features = insert_samples(c, *reading.features, context.options.switches.deconv_inserts_zero);
   }
   context.reads.insert(context.reads.end(), reading.ranges.begin(), reading.ranges.end());
   context.report.bytes_read +=

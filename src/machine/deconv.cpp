@@ -31,12 +31,13 @@ void decode_deconv(Registers& r, CnaConfig& c) {
   c.height = (c.in_height - 1) * c.deconv_y + 1;
 }
 
-std::shared_ptr<const Features> insert_samples(const CnaConfig& c, const Features& in) {
+std::shared_ptr<const Features> insert_samples(const CnaConfig& c, const Features& in, bool zeros) {
   auto out = std::make_shared<Features>();
   out->width = c.width;
   out->height = c.height;
   out->channels = c.channels;
-  out->bytes.assign(static_cast<size_t>(c.width * c.height * c.channels), static_cast<int8_t>(c.pad_value));
+  out->bytes.assign(static_cast<size_t>(c.width * c.height * c.channels),
+                    zeros ? int8_t{0} : static_cast<int8_t>(c.pad_value));
   for (int64_t g = 0; g < c.channels / kAtom; ++g)
     for (int64_t y = 0; y < in.height; ++y)
       for (int64_t x = 0; x < in.width; ++x) {

@@ -115,11 +115,15 @@ int64_t run_bs(const ScaleStage& s, Ties ties, int64_t v, int64_t a, int64_t c, 
   return relu(s, v);
 }
 
-int64_t run_bn(const ScaleStage& s, Ties ties, int64_t v, int64_t& saturations) {
+int64_t run_bn(const ScaleStage& s, const Switches& switches, int64_t v, int64_t& saturations) {
   if (!(s.prelu && v >= 0)) {
     int64_t p = s.mul ? v * s.mul_operand : v;
+    const auto shifted = [&] {
+      return shift_by(p, p >= 0 ? s.shift : s.shift_negative, switches.bn_ties, false);
+    };
+    if (s.mul && switches.bn_shift_first) p = shifted();
     if (s.alu) p = s.subtract ? p - s.alu_operand : p + s.alu_operand;
-    if (s.mul) p = shift_by(p, p >= 0 ? s.shift : s.shift_negative, ties, false);
+    if (s.mul && !switches.bn_shift_first) p = shifted();
     v = cut(p, saturations);
   }
   return relu(s, v);
@@ -188,15 +192,19 @@ void run_dpu(const DpuTask& task, const Operands& operands, const Switches& swit
     int64_t* row = acc.values.data() + p * columns;
     for (int64_t i = 0; i < columns; ++i) {
       const size_t c = static_cast<size_t>(acc.columns[static_cast<size_t>(i)]);
-      int64_t v = row[i];
-      if (cpend) v += (d.ow_memory ? operands.b[c] : d.ow) * acc.sum(p, i);
-      if (task.core.truncate > 0)
-        v = shift_by(v, task.core.truncate, switches.clip_truncate_ties, task.core.truncate_round);
+      const auto truncated = [&](int64_t sum) {
+        return task.core.truncate > 0
+                   ? shift_by(sum, task.core.truncate, switches.clip_truncate_ties, task.core.truncate_round)
+                   : sum;
+      };
+      const int64_t weighted = cpend ? (d.ow_memory ? operands.b[c] : d.ow) * acc.sum(p, i) : 0;
+      int64_t v =
+          switches.truncate_before_cpend ? truncated(row[i]) + weighted : truncated(row[i] + weighted);
       v = cut(v, saturations);
       if (d.bs.on)
         v = run_bs(d.bs, switches.bs_ties, v, d.bs.alu_memory ? operands.a[c] : d.bs.alu_operand,
                    d.bs.mul_memory ? operands.c[c] : d.bs.mul_operand, saturations);
-      if (d.bn.on) v = run_bn(d.bn, switches.bn_ties, v, saturations);
+      if (d.bn.on) v = run_bn(d.bn, switches, v, saturations);
       if (ew) {
         int64_t operand = d.ew_operand[c % 8];
         if (d.ew_memory)

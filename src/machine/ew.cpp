@@ -92,7 +92,8 @@ int64_t convert_ew_operand(const EwConverter& c, const Switches& switches, int64
 
 int64_t run_ew(const DpuConfig& d, const Switches& switches, int64_t v, int64_t operand,
                int64_t& saturations) {
-  if (d.lut != nullptr) v = cut(d.lut->at(v, switches.lut_ties), saturations);
+  const auto looked_up = [&](int64_t x) { return cut(d.lut->at(x, switches.lut_ties), saturations); };
+  if (d.lut != nullptr && !switches.lut_after_op) v = looked_up(v);
   switch (d.ew_op) {
     case EwOp::None:
       break;
@@ -112,6 +113,7 @@ int64_t run_ew(const DpuConfig& d, const Switches& switches, int64_t v, int64_t 
       v = cut(v * operand, saturations);
       break;
   }
+  if (d.lut != nullptr && switches.lut_after_op) v = looked_up(v);
   if (d.ew_relu) v = std::max<int64_t>(v, 0);
   if (d.ew_relux) v = std::min(v, d.ew_relux_cmp);
   return v;

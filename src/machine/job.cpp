@@ -26,11 +26,12 @@ Status check_kick(const Kick& kick) {
 
 class CoreJob {
  public:
-  CoreJob(const Options& options, Memory& memory, const Kick& kick, int64_t cores)
+  CoreJob(const Options& options, Memory& memory, const Kick& kick, int64_t cores, std::shared_ptr<Cbuf> cbuf)
       : options_(options),
         memory_(memory),
         kick_(kick),
         cores_(cores),
+        cbuf_(std::move(cbuf)),
         program_{kick.address, 2 * ((int64_t{kick.words} + 1) / 2)} {}
 
   // Tasks up to the end of the chain or to a barrier.
@@ -58,9 +59,9 @@ class CoreJob {
   Memory& memory_;
   Kick kick_;
   int64_t cores_;
+  std::shared_ptr<Cbuf> cbuf_;
   Program program_;
   RegisterFile file_;
-  Cbuf cbuf_;
   JobCache cache_;
   std::vector<Range> commands_, reads_, writes_;
   std::vector<TaskReport> reports_;
@@ -134,7 +135,7 @@ Status CoreJob::step() {
   TaskReport report;
   report.index = index_;
   report.command_words = fetched.words;
-  Context context{options_, memory_, cbuf_, cache_, report, commands_};
+  Context context{options_, memory_, *cbuf_, cache_, report, commands_};
   PERAXIS_TRY(execute(fetched.enable, context));
   reports_.push_back(report);
   if (cores_ > 1) reads_.insert(reads_.end(), context.reads.begin(), context.reads.end());
@@ -176,7 +177,10 @@ Result<std::vector<std::vector<TaskReport>>> Machine::run(std::span<const Kick> 
     for (const auto& job : jobs)
       if (job->core() == kick.core)
         return fail(ErrorCode::InvalidArgument, "core {} is given two chains", kick.core);
-    jobs.push_back(std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size())));
+    std::shared_ptr<Cbuf>& kept = kept_[static_cast<size_t>(kick.core)];
+    if (kept == nullptr || !options_.switches.cbuf_survives_jobs) kept = std::make_shared<Cbuf>();
+    jobs.push_back(
+        std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size()), kept));
   }
   for (bool more = true; more;) {
     for (const auto& job : jobs) PERAXIS_TRY(job->run_to_barrier());

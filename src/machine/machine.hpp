@@ -4,7 +4,9 @@
 // not settle, is refused with the task, the register and the value, never guessed.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,14 +52,19 @@ struct TaskReport {
   int64_t junk_operand_channels = 0;  // dummy channels whose operands lie outside the buffer, taken as 0
 };
 
+struct Cbuf;
+
 class Machine {
  public:
-  explicit Machine(Options options = {}) : options_(options) {}
+  explicit Machine(Options options = {}) : options_(options) {
+    if (options.switches.read_unwritten) memory_.read_unwritten();
+  }
   Memory& memory() { return memory_; }
   const Options& options() const { return options_; }
 
   // Runs the job. Registers and CBUF contents start unknown in every job: a program that needs what an
-  // earlier job left behind is refused. On error, tasks before the refused one have been executed.
+  // earlier job left behind is refused (Switches::cbuf_survives_jobs: not for the CBUF). On error, tasks
+  // before the refused one have been executed.
   Result<std::vector<TaskReport>> run(const Kick& kick);
   // A job on several cores, one chain each; reports by chain.
   Result<std::vector<std::vector<TaskReport>>> run(std::span<const Kick> kicks);
@@ -65,6 +72,7 @@ class Machine {
  private:
   Options options_;
   Memory memory_;
+  std::array<std::shared_ptr<Cbuf>, 3> kept_;  // by core; Switches::cbuf_survives_jobs
 };
 
 }  // namespace peraxis::machine

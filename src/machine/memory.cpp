@@ -110,9 +110,15 @@ Result<std::span<const uint8_t>> Memory::read(int64_t address, int64_t size, std
   const Buffer* buffer = find(address, size);
   if (buffer == nullptr) return outside(address, size, what);
   const int64_t clear = first_clear(buffer->flags, address - buffer->address, size);
-  if (clear >= 0)
-    return fail(ErrorCode::Device, "{}: the byte at {:#x} (buffer '{}' + {}) was never written", what,
-                buffer->address + clear, buffer->name, clear);
+  if (clear >= 0) {
+    std::string text = fmt::format("{}: the byte at {:#x} (buffer '{}' + {}) was never written", what,
+                                   buffer->address + clear, buffer->name, clear);
+    if (!read_unwritten_) return fail(ErrorCode::Device, "{}", text);
+    constexpr size_t kMostFindings = 16;
+    if (unwritten_reads_.size() < kMostFindings &&
+        std::ranges::find(unwritten_reads_, text) == unwritten_reads_.end())
+      unwritten_reads_.push_back(std::move(text));
+  }
   return std::span<const uint8_t>(buffer->bytes)
       .subspan(static_cast<size_t>(address - buffer->address), static_cast<size_t>(size));
 }

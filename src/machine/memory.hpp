@@ -1,6 +1,6 @@
 // The memory of the model: buffers of the caller at 32-bit device addresses, with one flag a byte that
-// tells whether it has ever been written. Reading a byte nobody wrote is an error, so a forgotten upload,
-// a wrong stride or a task that runs too early is found at the byte.
+// tells whether it has ever been written. Reading a byte nobody wrote is an error (or, when asked for, a
+// finding), so a forgotten upload, a wrong stride or a task that runs too early is found at the byte.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,10 @@ class Memory {
   // The bytes to write, all inside one buffer; they count as written from now on.
   Result<std::span<uint8_t>> write(int64_t address, int64_t size, std::string_view what);
   bool mapped(int64_t address, int64_t size) const;
+
+  // From now on bytes nobody wrote are read as they were mapped, and every such reading is a finding.
+  void read_unwritten() { read_unwritten_ = true; }
+  const std::vector<std::string>& unwritten_reads() const { return unwritten_reads_; }
   bool written(int64_t address, int64_t size) const;
 
   // For caches of what was read: the clock moves with every write and every change of a flag.
@@ -49,6 +53,8 @@ class Memory {
 
   std::vector<Buffer> buffers_;  // sorted by address
   int64_t clock_ = 0;
+  bool read_unwritten_ = false;
+  mutable std::vector<std::string> unwritten_reads_;  // the first ones, each sentence once
 };
 
 }  // namespace peraxis::machine

@@ -127,7 +127,7 @@ int64_t average(const PoolTask& t, int64_t sum, Ties ties) {
 }
 
 int64_t pool_one(const PoolTask& t, const std::vector<int8_t>& plane, int64_t y, int64_t x, int64_t lane,
-                 Ties ties) {
+                 const Switches& switches) {
   const int64_t top = y * t.stride_y - t.pad_top, left = x * t.stride_x - t.pad_left;
   const int64_t y0 = std::max<int64_t>(top, 0), y1 = std::min(top + t.kernel_h, t.in_height);
   const int64_t x0 = std::max<int64_t>(left, 0), x1 = std::min(left + t.kernel_w, t.in_width);
@@ -139,10 +139,14 @@ int64_t pool_one(const PoolTask& t, const std::vector<int8_t>& plane, int64_t y,
       low = std::min(low, v);
       high = std::max(high, v);
     }
+  const int64_t padded = t.kernel_w * t.kernel_h - (y1 - y0) * (x1 - x0);
+  if (padded > 0 && switches.pool_padding_competes) {
+    low = std::min(low, t.pad_value);
+    high = std::max(high, t.pad_value);
+  }
   if (t.method == PoolMethod::Max) return high;
   if (t.method == PoolMethod::Min) return low;
-  const int64_t padded = t.kernel_w * t.kernel_h - (y1 - y0) * (x1 - x0);
-  return average(t, sum + padded * t.pad_value, ties);
+  return average(t, sum + padded * t.pad_value, switches.pool_average_ties);
 }
 
 }  // namespace
@@ -185,9 +189,8 @@ Status run_pool(const PoolTask& t, Context& context) {
             row.error(),
             fmt::format("task {}: surface {}, row {} of the output (PPU.DST_BASE_ADDR)", t.index, s, y));
       for (int64_t i = 0; i < t.out_width * kAtom; ++i)
-        (*row)[static_cast<size_t>(i)] =
-            static_cast<uint8_t>(pool_one(t, planes[static_cast<size_t>(s)], y, i / kAtom, i % kAtom,
-                                          context.options.switches.pool_average_ties));
+        (*row)[static_cast<size_t>(i)] = static_cast<uint8_t>(
+            pool_one(t, planes[static_cast<size_t>(s)], y, i / kAtom, i % kAtom, context.options.switches));
       context.report.bytes_written += t.out_width * kAtom;
     }
   return {};

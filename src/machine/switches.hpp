@@ -1,7 +1,7 @@
-// What the documents leave open, as named choices. No capture and no published measurement settles these
-// points; each has a default with its reason, and every other reading stays one assignment away so that a
-// result can be shown to depend on it or not. Sections are those of the hardware document; "E1" are its
-// open questions (section 18), "item" numbers those of the corrections.
+// What the documents leave open or contradict each other in, as named choices. Each has a default with its
+// reason, and every other reading stays one assignment away so that a result can be shown to depend on it or
+// not; docs/evidence.md says which readings recorded streams refute. Sections are those of the hardware
+// document; "E1" are its open questions (section 18), "item" numbers those of the corrections.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ enum class Ties : uint8_t {
 enum class PadLanes : uint8_t {
   TwoInDepthwise,  // depthwise: odd channels of the first 32 of 64 read byte 1 of PAD_CON1, others byte 0
   Byte0,           // every channel reads byte 0
+  Two,             // 5.4 as it was printed: as in depthwise, in direct convolutions too (refuted by captures)
 };
 
 enum class StoredKernels : uint8_t {
@@ -47,6 +48,15 @@ struct Switches {
   // 15: a notch of the PPU other than 0 corrupts (measured). true: it lengthens the output's rows, as the
   // vendor's compiler means it when it cuts a wide pooling in columns.
   bool pool_notch_is_row_pitch = false;
+  // Readings that a document printed and captures refuted. Item 1: the accumulator is shortened after CPEND
+  // (true: before). Item 3: BN shifts once, after the addition (true: before it). Item 4: the look-up table
+  // comes before the EW operation (true: after). Item 5: padding never wins a maximum (true: its value takes
+  // part). Item 13, E17: inserted samples hold the padding byte (true: zero).
+  bool truncate_before_cpend = false;
+  bool bn_shift_first = false;
+  bool lut_after_op = false;
+  bool pool_padding_competes = false;
+  bool deconv_inserts_zero = false;
   // E14, item 2. Measured in depthwise at four zero points; Mesa's depthwise captures need Byte0.
   PadLanes pad_lanes = PadLanes::TwoInDepthwise;
   // Item 22. false: BS_OW_OP acts with DATA_USE 7 and OW_SRC 0 as 9.2 says. true: it does not.
@@ -59,6 +69,12 @@ struct Switches {
   // Item 16: Mesa's buffers are too small for the dummy channels of some depthwise tasks. false: a write
   // outside every buffer is refused. true: it is dropped when only dummy channels are lost.
   bool drop_dummy_output = false;
+  // Memory nobody wrote holds what was there before. false: reading it is refused. true: it is read as mapped
+  // (zeros, unless the caller put something else there) and Memory::unwritten_reads says where.
+  bool read_unwritten = false;
+  // 6.7: what reuse flags refer to is valid inside one job. true: a core keeps its buffer from job to job,
+  // as streams that submit every task alone and still set WEIGHT_REUSE expect.
+  bool cbuf_survives_jobs = false;
   // 6.6: one-pixel-wide int8 features that fill the last data bank to 97.5..99.9 % corrupt the last rows.
   bool refuse_full_last_bank = true;
 };

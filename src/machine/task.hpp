@@ -222,7 +222,7 @@ Status check_reuse(const ConvTask& task, const Cbuf& cbuf);
 Status load_features(const ConvTask& task, Context& context);
 Result<std::shared_ptr<const Features>> read_packed(const ConvTask& task, const Memory& memory,
                                                     std::vector<Range>& ranges);
-std::shared_ptr<const Features> insert_samples(const CnaConfig& cna, const Features& tile);
+std::shared_ptr<const Features> insert_samples(const CnaConfig& cna, const Features& tile, bool zeros);
 Status load_weights(const ConvTask& task, Context& context);
 // Of all channels of whole groups, and the EW tensor.
 Result<Operands> read_operands(const DpuTask& task, int64_t group, Context& context);

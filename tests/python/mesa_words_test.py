@@ -12,10 +12,15 @@ Needs numpy and the collected captures (PERAXIS_SHARED). Run by pytest, or as a 
 """
 import json
 
+import sys
+
 import command_words
 import peraxis_runs
 from command_words import field, register
 from peraxis_runs import np, peraxis, replaced
+
+sys.path.insert(0, str(peraxis_runs.ROOT / "scripts"))
+from fixtures import beside_mesa  # noqa: E402
 
 peraxis_runs.need_binary()
 MODELS = peraxis_runs.need_shared_models()
@@ -75,6 +80,13 @@ def test_whole_network(tmp_path):
     assert differences(ours, theirs) == []
     print(f"{WHOLE}: {len(ours)} layers, all {3 * len(ours)} words equal")
     assert len(ours) == 28
+
+
+def test_whole_network_differs_where_it_is_named(tmp_path):
+    """Every word of every task, addresses left out: what differs is in the list of fixtures/beside_mesa.py."""
+    found, tasks = beside_mesa.whole_network(str(peraxis_runs.BINARY), peraxis_runs.SHARED, tmp_path)
+    assert tasks == (28, 28)
+    assert [where for where, _, _ in found] == sorted(beside_mesa.NAMED)
 
 
 def test_another_rounding_is_noticed(tmp_path):

@@ -1,0 +1,135 @@
+// peraxis replay: a capture on the machine model, compared with what was recorded.
+#include "trace/replay.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "base/npy.hpp"
+#include "base/table.hpp"
+#include "cli/cli.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+struct ReplayCommandOptions {
+  std::string file;
+  std::string outputs;
+  std::vector<std::string> inputs, switches;
+  bool json = false;
+};
+
+Json replay_json(const std::string& file, const trace::Capture& capture, const trace::Replay& replay) {
+  Json out{{"capture", file},
+           {"name", capture.name},
+           {"driver", capture.driver},
+           {"tasks", replay.tasks},
+           {"ok", replay.ok()},
+           {"refusal", replay.refusal.empty() ? Json(nullptr) : Json(replay.refusal)},
+           {"not_modelled", replay.unsupported}};
+  out["tensors"] = Json::array();
+  for (const trace::TensorResult& t : replay.tensors)
+    out["tensors"].push_back({{"name", t.name},
+                              {"origin", t.origin},
+                              {"elements", t.elements},
+                              {"equal", t.equal},
+                              {"max", t.max},
+                              {"tolerance", t.tolerance},
+                              {"unwritten", t.unwritten},
+                              {"ok", t.ok()}});
+  out["buffers"] = Json::array();
+  for (const trace::BufferResult& b : replay.buffers)
+    out["buffers"].push_back({{"name", b.name},
+                              {"bytes", b.bytes},
+                              {"equal", b.equal},
+                              {"first_difference", b.first < 0 ? Json(nullptr) : Json(b.first)}});
+  out["notes"] = replay.notes;
+  return out;
+}
+
+std::string replay_text(const trace::Capture& capture, const trace::Replay& replay) {
+  std::string text = fmt::format("{}: {} of {} tasks executed\n", printable(capture.name), replay.tasks,
+                                 capture.tasks.size());
+  if (!replay.refusal.empty()) text += fmt::format("the machine stopped {}\n", printable(replay.refusal));
+  base::Table table({"compared", "with", "values", "equal", "max", "allowed", "unwritten"});
+  for (const trace::TensorResult& t : replay.tensors)
+    table.add_row({printable(t.name), printable(t.origin), base::with_thousands(t.elements),
+                   base::with_thousands(t.equal), std::to_string(t.max), std::to_string(t.tolerance),
+                   base::with_thousands(t.unwritten)});
+  for (const trace::BufferResult& b : replay.buffers)
+    table.add_row({printable(b.name), "recorded bytes", base::with_thousands(b.bytes),
+                   base::with_thousands(b.equal), "", "", ""});
+  if (table.rows() > 0) text += table.text();
+  for (const std::string& note : replay.notes) text += fmt::format("note: {}\n", printable(note));
+  return text;
+}
+
+CliResult<std::vector<uint8_t>> read_input(const std::string& path) {
+  const base::Array array = PERAXIS_TRY(base::read_npy(path));
+  if (array.dtype != "int8" && array.dtype != "uint8")
+    return usage("--input {}: the array holds {}, int8 or uint8 is needed", path, array.dtype);
+  return array.data;
+}
+
+// What came out for every recorded result, as arrays [h][w][c] by the tensors' names.
+Status save_outputs(const std::string& path, const trace::Capture& capture, const trace::Replay& replay) {
+  base::ArrayMap arrays;
+  for (const trace::TensorResult& t : replay.tensors) {
+    const auto recorded = std::ranges::find_if(capture.tensors, [&](const trace::CaptureTensor& c) {
+      return c.use == trace::TensorUse::Expected && c.name == t.name;
+    });
+    arrays[t.name] = {recorded->bias == 0 ? "int8" : "uint8", {t.h, t.w, t.c}, t.values};
+  }
+  return base::write_npz(path, arrays);
+}
+
+CliStatus replay_command(const ReplayCommandOptions& options) {
+  trace::ReplayOptions replay_options;
+  for (const std::string& text : options.switches)
+    if (const Status set = trace::set_switch(replay_options.switches, text); !set)
+      return usage("--switch {}", set.error().message);
+  for (const std::string& text : options.inputs) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) return usage("--input {}: must be NAME=FILE.npy", text);
+    const std::string name = text.substr(0, equals);
+    if (replay_options.inputs.contains(name)) return usage("--input {} is given twice", name);
+    replay_options.inputs[name] = PERAXIS_TRY(read_input(text.substr(equals + 1)));
+  }
+  const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(options.file));
+  const trace::Capture capture = PERAXIS_TRY_NOTE(trace::read_capture(bytes), "in {}", options.file);
+  const trace::Replay replay =
+      PERAXIS_TRY_NOTE(trace::replay(capture, replay_options), "while replaying {}", options.file);
+  if (!options.outputs.empty()) PERAXIS_TRY(save_outputs(options.outputs, capture, replay));
+  if (options.json)
+    print_json(replay_json(options.file, capture, replay));
+  else
+    print_text(replay_text(capture, replay));
+  if (!replay.ok()) return quiet_failure();
+  return {};
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, CliStatus& outcome) {
+  const auto options = std::make_shared<ReplayCommandOptions>();
+  not_empty(app.add_option("CAPTURE", options->file, "a capture (docs/capture.md)"))->required();
+  app.add_option("--input", options->inputs, "values of an input tensor instead of the recorded ones")
+      ->type_name("NAME=FILE.npy")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--switch", options->switches, "another reading of the chip: " + trace::switch_names())
+      ->type_name("NAME=VALUE")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--outputs", options->outputs, "write the values that came out, one array a recorded result")
+      ->type_name("FILE.npz");
+  app.add_flag("--json", options->json, "one JSON document on stdout");
+  app.footer("Exit code 0: ran and agrees with what was recorded, 1: not, 2: wrong usage.");
+  app.callback([options, &outcome] { outcome = replay_command(*options); });
+}
+
+}  // namespace peraxis::cli

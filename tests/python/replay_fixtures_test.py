@@ -1,0 +1,152 @@
+"""scripts/replay_fixtures.py: cases of its two forms made here, broken ones, and the shared captures when present."""
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import numpy as np
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED", ROOT.parent / "shared"))
+BINARY = os.environ.get("PERAXIS_BINARY", str(ROOT / "build/release/peraxis"))
+CAUSES = ("rows and columns exchanged", "signedness", "clamp is", "sorted weights", "clipped scale", "operand scale", "foreign weights",
+          "tap padding", "weights of another job")
+TASK = [0x1001 << 48 | 9 << 16 | 0x4030, 0x1001 << 48 | 0x2000 << 16 | 0x4020, 0, 0x0101 << 48 | 0x14, 0x41 << 48,
+        0x81 << 48 | 0x18 << 16 | 8]
+
+
+def run(folder):
+    done = subprocess.run([sys.executable, "-B", str(ROOT / "scripts/replay_fixtures.py"), str(folder), "--json"],
+                          capture_output=True, text=True, check=False, env={**os.environ, "PERAXIS_BINARY": BINARY})
+    return done.returncode, {c["name"]: c for c in json.loads(done.stdout)["cases"]}
+
+
+@unittest.skipUnless(os.access(BINARY, os.X_OK), "no binary")
+class ReplayFixtures(unittest.TestCase):
+    def test_folders_never_seen(self):
+        with tempfile.TemporaryDirectory() as work:
+            folder = pathlib.Path(work)
+            (folder / "deep").mkdir()
+            stream = " ".join(f"{w:016x}" for w in TASK)
+            (folder / "deep" / "net.json.gz").write_bytes(gzip.compress(json.dumps(
+                {"case": "net", "tasks": [{"addr": "0x0", "regcmd": stream}]}).encode()))
+            (folder / "words.json").write_text(json.dumps({"tool": "t", "tasks": []}))
+            np.savez(folder / "words.npz", task000=np.array(TASK, np.uint64), task001=np.array([2**64 - 1], np.uint64))
+            (folder / "run.json").write_text(json.dumps(
+                {"tool": "t", "bos": [{"handle": 1, "size": 4096, "dma": 4096, "role": "regcmd"}],
+                 "submits": [[{"tasks": [[4096, 6]], "in": [], "out": []}]], "sha256": {}}))
+            np.savez(folder / "run.npz", regcmd_task0=np.array(TASK, np.uint64))
+            (folder / "broken.json.gz").write_bytes(b"\x1f\x8b rubbish")
+            (folder / "notes.json").write_text("[]")
+            code, cases = run(folder)
+            self.assertEqual(code, 1)
+            self.assertEqual(set(cases), {"deep/net", "words", "run", "broken"})
+            self.assertTrue(cases["deep/net"]["ok"] and cases["words"]["ok"])
+            self.assertIn("refused: from task 0 on", cases["run"]["note"])
+            self.assertIn("unreadable", cases["broken"]["note"])
+            self.assertEqual(set(cases["run"]), {"name", "ok", "elements", "equal", "max", "note"})
+
+    @unittest.skipUnless((SHARED / "vendor").is_dir(), "no shared captures")
+    def test_shared_vendor_cases(self):
+        code, cases = run(SHARED / "vendor")
+        self.assertEqual((code, len(cases)), (0, 27))
+        self.assertEqual(sum(c["elements"] > 0 for c in cases.values()), 24)
+        self.assertLessEqual(max(c["max"] for c in cases.values()), 1)
+        # Two differ from the recorded register model by its other tie rule alone.
+        apart = [name for name, c in cases.items() if "not equal to the recorded register model" in c["note"]]
+        self.assertEqual(apart, ["cases/fx_avgpool2", "cases/qdq_chain"])
+        for name in ("nets/conv3x3", "nets/residual"):
+            self.assertIn("the same on 1 to 3 cores", cases[name]["note"])
+            self.assertEqual(cases[name]["equal"], cases[name]["elements"])
+
+    @unittest.skipUnless((SHARED / "mesa").is_dir(), "no shared captures")
+    def test_shared_driver_cases(self):
+        code, cases = run(SHARED / "mesa")
+        self.assertEqual((code, len(cases)), (0, 74))
+        self.assertEqual(sum(c["elements"] > 0 for c in cases.values()), 57)
+        wrong = {name: c["note"] for name, c in cases.items() if c["max"] > 1}
+        # What the collection's README calls wrong, and why.
+        for start, cause in (("i8_conv3x3_10x10x16_oc16.mesa", "signedness"), ("i8_dw3x3_12x12x32.mesa", "signedness"),
+                             ("i8pa_equalscales_conv3x3_10x10x16_oc16.mesa", "signedness"),
+                             ("u8_dw3x3_10x10x16_relu.mesa", "a stated clamp is not programmed"),
+                             ("u8_residual_14x14x32_tablescale2.mesa", "read before written"),
+                             ("u8_residual_8x8x32_tablescale.mesa", "read before written"),
+                             ("i8pa_conv1x1_16x16x32_oc32.lrn-brdma", "sorted weights with unsorted operands"),
+                             ("i8pa_conv1x1_7x7x64_oc40.lrn-brdma", "sorted weights with unsorted operands"),
+                             ("i8pa_conv3x3_10x10x16_oc16.lrn-brdma", "sorted weights with unsorted operands"),
+                             ("i8pa_split_conv3x3_112x112x32_oc16.lrn-brdma", "sorted weights with unsorted operands"),
+                             ("i8pa_split_conv3x3_112x112x32_oc16.lrn-brdma1", "clipped scale"),
+                             ("i8pa_split_conv3x3_112x112x32_oc16.lrn-gs16", "clipped scale"),
+                             ("i8pa_conv1x1_16x16x32_oc32.lrn-gs16", "clipped scale"),
+                             ("i8pa_conv1x1_7x7x64_oc40.lrn-gs16", "clipped scale"),
+                             ("i8pa_conv3x3_10x10x16_oc16.lrn-gs16", "clipped scale"),
+                             ("i8pa_dw3x3_12x12x32.lrn-brdma", "rows and columns exchanged"),
+                             ("i8pa_dw3x3s2_14x14x24.lrn-brdma", "rows and columns exchanged"),
+                             ("i8pa_dw3x3_12x12x32.lrn-brdma1", "a clamp is programmed"),
+                             ("i8pa_dw3x3s2_14x14x24.lrn-brdma1", "tap padding missing"),
+                             ("i8pa_residual_14x14x32.lrn-brdma1", "operand scale"),
+                             ("i8pa_residual_14x14x32.lrn-gs16", "operand scale")):
+            self.assertIn(cause, wrong.pop(start), start)
+        self.assertEqual(wrong, {})
+        self.assertEqual(cases["u8_dw3x3_10x10x16_relu.mesa"]["max"], 126)
+        for name, case in cases.items():  # no cause is named where the result is right
+            if case["elements"] and case["max"] <= 1:
+                self.assertFalse(any(kind in case["note"] for kind in CAUSES), (name, case["note"]))
+
+    @unittest.skipUnless((SHARED / "mesa").is_dir(), "no shared captures")
+    def test_broken_on_purpose(self):
+        """A right case with one thing made wrong: the cause is named."""
+        name = "u8_conv3x3_16x16x16_oc32.mesa"
+        with np.load(SHARED / "mesa" / f"{name}.npz") as file:
+            arrays = dict(file)
+        info = json.loads((SHARED / "mesa" / f"{name}.json").read_text())
+        key = next(k for k in arrays if k.endswith("_weights"))
+        bias = next(k for k in arrays if k.endswith("_bias"))
+        stored = arrays[key].view(np.uint8)
+        weights = stored[:4608].reshape(1, 1, 3, 3, 32, 16)  # the buffer is larger
+
+        def padded(values):
+            return np.concatenate([values.ravel(), stored[4608:]])
+
+        order = np.argsort(np.random.default_rng(1).random(32))
+        scale = arrays["regcmd_task0"].copy()
+        scale[[i for i, w in enumerate(scale) if int(w) >> 48 == 0x1001 and int(w) & 0xFFFF == 0x4088]] -= np.uint64(2 << 16)
+        made = {"plain": ({}, ""), "turned": ({key: padded(weights.transpose(0, 1, 3, 2, 4, 5))}, "rows and columns exchanged"),
+                "sorted": ({key: padded(weights[:, :, :, :, order])}, "sorted weights with unsorted operands"),
+                "both": ({key: padded(weights[:, :, :, :, order]), bias: arrays[bias].view(np.int32)[order]}, ""),
+                "scale": ({"regcmd_task0": scale}, "clipped scale")}
+        with tempfile.TemporaryDirectory() as work:
+            for case, (changes, _) in made.items():
+                changes = {k: np.ascontiguousarray(v).reshape(-1).view(arrays[k].dtype) for k, v in changes.items()}
+                np.savez(pathlib.Path(work) / f"{case}.npz", **{**arrays, **changes})
+                (pathlib.Path(work) / f"{case}.json").write_text(json.dumps(info))
+            code, cases = run(work)
+        self.assertEqual(code, 0)
+        for case, (_, cause) in made.items():
+            self.assertEqual(cases[case]["max"] <= 1, not cause, cases[case])
+            self.assertTrue(cause in cases[case]["note"] if cause else not any(k in cases[case]["note"] for k in CAUSES), cases[case])
+
+    def test_every_switch_is_tried(self):
+        """The page's list of switches is the command's."""
+        sys.path.insert(0, str(ROOT / "scripts"))
+        import evidence  # pylint: disable=import-outside-toplevel
+        import evidence_page  # pylint: disable=import-outside-toplevel
+        done = subprocess.run([BINARY, "replay", "--help"], capture_output=True, text=True, check=True)
+        stated = done.stdout.split("another reading of the chip: ")[1].split("\n")[0].split(", ")
+        self.assertEqual(sorted(stated), sorted(evidence.SWITCHES))
+        self.assertEqual(sorted(stated), sorted(evidence_page.QUESTIONS))
+        for switch, values in evidence.SWITCHES.items():
+            done = subprocess.run([BINARY, "replay", "x", "--switch", f"{switch}=?"], capture_output=True, text=True, check=False)
+            self.assertTrue(all(value in done.stderr for value in values), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
