@@ -16,13 +16,11 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-import zipfile
-import zlib
 
 import numpy as np
 
@@ -41,7 +39,8 @@ READINGS = ([], ["pad_lanes=byte0"], ["drop_dummy_output=on"], ["pad_lanes=byte0
 FINDINGS = {"was never written": ("read before written", "read_unwritten=on"),
             "_REUSE is set, but no earlier task of the job left any":
                 ("weights of another job: a task keeps what an earlier job left in the buffer", "cbuf_survives_jobs=on")}
-UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, OSError, EOFError, zlib.error, zipfile.BadZipFile, struct.error)
+GIVEN = ("input", "weights", "bias")  # roles of buffers that a driver fills before it submits
+LARGEST_FILE = 1 << 28  # bytes
 
 
 def peraxis(binary, *arguments, data=None):
@@ -63,7 +62,8 @@ def identical(binary, case, folder):
 class Run:
     """One replay of a capture under one reading of the chip."""
 
-    def __init__(self, binary, capture, reading, folder):
+    def __init__(self, binary, capture, reading, folder, recorded=()):
+        """`recorded`: buffers whose contents the case should hold; reading beyond them is the case's fault."""
         self.reading, self.findings = list(reading), []
         outputs = folder / "outputs.npz"
         while True:
@@ -75,6 +75,9 @@ class Run:
                 raise RuntimeError(done.stderr.decode(errors="replace").strip()) from None
             refusal = self.report["refusal"] or ""
             found = next((f for text, f in FINDINGS.items() if text in refusal and f[1] not in self.reading), None)
+            lacking = re.search(r"\(buffer '([^']*)'", refusal) if found else None
+            if lacking and lacking[1] in recorded:
+                raise RuntimeError(f"the case lacks contents of '{lacking[1]}': {refusal}")
             if found is None:
                 break
             self.findings.append(f"{found[0]} ({refusal})")
@@ -128,8 +131,9 @@ class Outcome:
 
 def closest(binary, case, capture, folder):
     best = None
+    recorded = {b["name"] for b in case.captures[0]["buffers"] if b["role"] in GIVEN}
     for reading in READINGS:
-        run = Run(binary, capture, reading, folder)
+        run = Run(binary, capture, reading, folder, recorded)
         run.compare(case)
         if best is None or (run.within(case), not run.report["refusal"], run.equal) > \
                 (best.within(case), not best.report["refusal"], best.equal):
@@ -148,7 +152,7 @@ def replay(binary, case, folder, outcome):
     refusal = best.report["refusal"]
     outcome.found = [] if case.combine is not None and best.within(case) else list(best.findings)
     if case.model is not None and case.limit is not None:
-        outcome.found += causes.find(case.model, case.works, case.limit, case.combine is None or not best.within(case))
+        outcome.found += causes.find(case, case.combine is None or not best.within(case))
         outcome.found += best.turned(case)
     agree = bool(refusal) or cores_agree(binary, case, outcome, folder)
     if best.reading:
@@ -196,27 +200,48 @@ def examine(binary, case, folder):
             outcome.row["ok"] = True
         else:
             replay(binary, case, folder, outcome)
-    except RuntimeError as problem:
-        case.notes.append(str(problem))
     except subprocess.TimeoutExpired:
         case.notes.append("the replay took more than ten minutes")
+    except Exception as problem:  # pylint: disable=broad-exception-caught
+        # As in read_case: arrays of a damaged case that do not fit each other.
+        case.notes.append(str(problem) if isinstance(problem, RuntimeError) else f"{type(problem).__name__}: {problem}")
     outcome.row["note"] = "; ".join(case.notes)
     return outcome
 
 
+def check_file(path):
+    if not path.is_file():
+        raise ValueError(f"{path.name} is no regular file")
+    if path.stat().st_size > LARGEST_FILE:
+        raise ValueError(f"{path.name} has {path.stat().st_size} bytes, the limit is {LARGEST_FILE}")
+
+
+def read_case(path, name):
+    """The case of a file, None when the file is none of ours."""
+    try:
+        check_file(path)
+        if path.name.endswith(".json.gz"):
+            return blocks(path, name)
+        check_file(path.with_suffix(".npz"))
+        return submission(path, name)
+    except Exception as problem:  # pylint: disable=broad-exception-caught
+        # Whatever a damaged file makes numpy, zipfile, json or LiteRT raise: the case is broken, the others are not.
+        case = Case(name)
+        case.broken = f"unreadable: {type(problem).__name__}: {problem}"
+        return case
+
+
 def cases(folder):
+    names = set()
     for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        try:
-            if path.name.endswith(".json.gz"):
-                case = blocks(path, case_name(name))
-            elif path.suffix == ".json" and path.with_suffix(".npz").exists():
-                case = submission(path, case_name(name))
-            else:
-                continue
-        except UNREADABLE as problem:
-            case = Case(case_name(name))
-            case.broken = f"unreadable: {type(problem).__name__}: {problem}"
+        if not path.name.endswith(".json.gz") and not (path.suffix == ".json" and os.path.lexists(path.with_suffix(".npz"))):
+            continue
+        full = os.fsencode(path.relative_to(folder)).decode("utf-8", "replace")
+        name = case_name(full)
+        if name in names:  # the two forms side by side
+            name = full
+        names.add(name)
+        case = read_case(path, name)
         if case is not None:
             yield case
 
@@ -231,13 +256,22 @@ def main():
     options = parser.parse_args()
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is no folder")
-    results = []
+    if not os.access(options.peraxis, os.X_OK) or os.path.isdir(options.peraxis):
+        parser.error(f"--peraxis {options.peraxis}: no program")
+    for kept in filter(None, (options.keep, options.words)):
+        try:
+            kept.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            parser.error(str(problem))
+    sys.stdout.reconfigure(errors="backslashreplace")
+    results, taken = [], set()
     for case in cases(options.folder):
         with tempfile.TemporaryDirectory() as work:
             outcome = examine(options.peraxis, case, pathlib.Path(work))
             flat = case.name.replace("/", "_")
-            for kept in filter(None, (options.keep, options.words)):
-                kept.mkdir(parents=True, exist_ok=True)
+            while flat in taken:
+                flat += "_"
+            taken.add(flat)
             if options.words and case.streams:
                 np.array([w for s in case.streams for w in s], "<u8").tofile(options.words / f"{flat}.bin")
             if options.keep and outcome.captures:

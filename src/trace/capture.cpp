@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 namespace peraxis::trace {
 namespace {
@@ -17,24 +18,43 @@ tl::unexpected<Error> bad(fmt::format_string<Args...> format, Args&&... args) {
 }
 
 Status verify_buffers(const Capture& capture) {
-  std::vector<std::pair<int64_t, int64_t>> ranges;
+  struct Range {
+    int64_t first, end;
+    const std::string* name;
+  };
+  std::vector<Range> ranges;
   for (const CaptureBuffer& b : capture.buffers) {
     if (b.address < 0 || b.size < 0 || b.size > kAddressEnd || b.address > kAddressEnd - b.size)
       return bad("buffer '{}': {} bytes at {:#x} leave the 32-bit address space", b.name, b.size, b.address);
     for (const auto* data : {&b.before, &b.after})
       if (static_cast<int64_t>(data->size()) > b.size)
         return bad("buffer '{}' has {} bytes, {} are recorded", b.name, b.size, data->size());
-    if (b.size > 0) ranges.emplace_back(b.address, b.address + b.size);
+    if (b.size > 0) ranges.push_back({b.address, b.address + b.size, &b.name});
   }
-  std::sort(ranges.begin(), ranges.end());
+  std::ranges::sort(ranges, {}, &Range::first);
   for (size_t i = 1; i < ranges.size(); ++i)
-    if (ranges[i].first < ranges[i - 1].second) return bad("two buffers overlap at {:#x}", ranges[i].first);
+    if (ranges[i].first < ranges[i - 1].end)
+      return bad("the buffers '{}' and '{}' overlap at {:#x}", *ranges[i - 1].name, *ranges[i].name,
+                 ranges[i].first);
   return {};
 }
 
 bool is_range(int64_t first, int64_t count, size_t size) {
   return first >= 0 && count >= 0 && first <= static_cast<int64_t>(size) &&
          count <= static_cast<int64_t>(size) - first;
+}
+
+// Names become members of archives: every tensor of a kind has its own, of printable characters.
+Status verify_names(const Capture& capture) {
+  std::set<std::pair<TensorUse, std::string_view>> names;
+  for (const CaptureTensor& t : capture.tensors) {
+    const bool printable =
+        std::ranges::all_of(t.name, [](char c) { return static_cast<uint8_t>(c) >= 0x20 && c != 0x7F; });
+    if (t.name.empty() || !printable) return bad("a tensor's name is empty or holds control characters");
+    if (!names.emplace(t.use, t.name).second)
+      return bad("two {} tensors are named '{}'", t.use == TensorUse::Input ? "input" : "expected", t.name);
+  }
+  return {};
 }
 
 Status verify_tensor(const Capture& capture, const CaptureTensor& t) {
@@ -54,10 +74,12 @@ Status verify_tensor(const Capture& capture, const CaptureTensor& t) {
   const int64_t bytes = (surfaces - 1) * t.surface_bytes + plane;
   if (!is_range(t.offset, bytes, static_cast<size_t>(size)))
     return bad("tensor '{}': {} bytes at offset {} leave its buffer of {}", t.name, bytes, t.offset, size);
-  if (t.bias < -255 || t.bias > 255 || t.padding < -128 || t.padding > 127 || t.tolerance < 0 ||
-      t.tolerance > 255)
-    return bad("tensor '{}': bias {}, padding {}, tolerance {} are no values for bytes", t.name, t.bias,
-               t.padding, t.tolerance);
+  if (t.bias < -255 || t.bias > 255)
+    return bad("tensor '{}': the bias is {}, must be -255..255", t.name, t.bias);
+  if (t.padding < -128 || t.padding > 127)
+    return bad("tensor '{}': the padding is {}, must be -128..127", t.name, t.padding);
+  if (t.tolerance < 0 || t.tolerance > 255)
+    return bad("tensor '{}': the tolerance is {}, must be 0..255", t.name, t.tolerance);
   const bool may_be_empty = t.use == TensorUse::Input;
   if (static_cast<int64_t>(t.data.size()) != int64_t{t.h} * t.w * t.c && !(may_be_empty && t.data.empty()))
     return bad("tensor '{}' is {}x{}x{} and has {} values", t.name, t.h, t.w, t.c, t.data.size());
@@ -85,21 +107,27 @@ Status append_words(const Capture& capture, const CaptureTask& task, Stream& out
 
 Status verify(const Capture& capture) {
   PERAXIS_TRY(verify_buffers(capture));
-  for (const CaptureTask& t : capture.tasks)
-    if (t.address < 0 || t.words < 1 || int64_t{t.words} * 8 > kAddressEnd - t.address || t.core < 0 ||
-        t.core > 2)
-      return bad("a task of {} words at {:#x} on core {}", t.words, t.address, t.core);
-  for (const CaptureJob& j : capture.jobs)
+  for (size_t i = 0; i < capture.tasks.size(); ++i) {
+    const CaptureTask& t = capture.tasks[i];
+    if (t.core < 0 || t.core > 2) return bad("task {} runs on core {}, must be 0..2", i, t.core);
+    if (t.address < 0 || t.words < 1 || int64_t{t.words} * 8 > kAddressEnd - t.address)
+      return bad("task {}: {} words at {:#x} are not within 32-bit addresses", i, t.words, t.address);
+  }
+  for (size_t i = 0; i < capture.jobs.size(); ++i) {
+    const CaptureJob& j = capture.jobs[i];
     if (!is_range(j.first_task, j.task_count, capture.tasks.size()))
-      return bad("a job of tasks {} to {}, there are {}", j.first_task, int64_t{j.first_task} + j.task_count,
+      return bad("job {} has {} tasks from {} on, there are {}", i, j.task_count, j.first_task,
                  capture.tasks.size());
-  for (const CaptureSubmit& s : capture.submits) {
+  }
+  for (size_t i = 0; i < capture.submits.size(); ++i) {
+    const CaptureSubmit& s = capture.submits[i];
     if (!is_range(s.first_job, s.job_count, capture.jobs.size()))
-      return bad("a submit of jobs {} to {}, there are {}", s.first_job, int64_t{s.first_job} + s.job_count,
+      return bad("submit {} has {} jobs from {} on, there are {}", i, s.job_count, s.first_job,
                  capture.jobs.size());
     if (s.start_ns < 0 || s.end_ns < 0 || (s.end_ns != 0 && s.end_ns < s.start_ns))
-      return bad("a submit from {} ns to {} ns", s.start_ns, s.end_ns);
+      return bad("submit {} lasts from {} ns to {} ns", i, s.start_ns, s.end_ns);
   }
+  PERAXIS_TRY(verify_names(capture));
   for (const CaptureTensor& t : capture.tensors) PERAXIS_TRY(verify_tensor(capture, t));
   return {};
 }
@@ -112,8 +140,12 @@ Result<std::vector<Stream>> streams_of_capture(const Capture& capture) {
   if (capture.jobs.size() * capture.buffers.size() > kMostPairs)
     return bad("{} jobs and {} buffers are too many", capture.jobs.size(), capture.buffers.size());
   std::vector<Stream> out;
-  for (size_t j = 0; j < capture.jobs.size(); ++j) {
-    const CaptureJob& job = capture.jobs[j];
+  // Without jobs the tasks are one.
+  std::vector<CaptureJob> jobs = capture.jobs;
+  if (jobs.empty() && !capture.tasks.empty())
+    jobs.push_back({0, static_cast<int32_t>(capture.tasks.size()), {}, {}});
+  for (size_t j = 0; j < jobs.size(); ++j) {
+    const CaptureJob& job = jobs[j];
     Stream stream;
     stream.name = fmt::format("{} job {}", capture.name, j);
     for (const CaptureBuffer& b : capture.buffers) stream.buffers.push_back({b.name, b.address, b.size});

@@ -44,11 +44,14 @@ class Player {
       : c_(capture), options_(options), machine_(machine_options(options)) {}
 
   Result<Replay> run() {
+    PERAXIS_TRY(check_work());
     PERAXIS_TRY(place_buffers());
     PERAXIS_TRY(fill_inputs());
     for (const CaptureTask& task : c_.tasks) PERAXIS_TRY(move_addresses(task));
     for (size_t i = 0; i < moved_.size(); ++i) PERAXIS_TRY(map(i));
     run_jobs();
+    if (out_.tasks == 0 && !c_.tasks.empty() && out_.refusal.empty())
+      out_.refusal = fmt::format("none of the {} tasks is submitted", c_.tasks.size());
     for (const std::string& text : machine_.memory().unwritten_reads()) note("read before written: " + text);
     if (out_.refusal.empty()) {
       for (const CaptureTensor& t : c_.tensors)
@@ -64,6 +67,30 @@ class Player {
     out.switches = options.switches;
     out.max_task_macs = options.max_task_macs;
     return out;
+  }
+
+  // Jobs in the order they were submitted; tasks and their words may be named again and again.
+  Status check_work() {
+    constexpr int64_t kMostWords = int64_t{1} << 24, kMostJobs = int64_t{1} << 20;
+    std::vector<int64_t> words_before{0};
+    for (const CaptureTask& t : c_.tasks) words_before.push_back(words_before.back() + t.words);
+    int64_t jobs = 0, words = c_.jobs.empty() ? words_before.back() : 0;
+    const auto add = [&](const CaptureJob& j) {
+      ++jobs;
+      words += words_before[static_cast<size_t>(j.first_task + j.task_count)] -
+               words_before[static_cast<size_t>(j.first_task)];
+      return jobs <= kMostJobs && words <= kMostWords;
+    };
+    bool fits = words <= kMostWords;
+    if (c_.submits.empty())
+      for (const CaptureJob& j : c_.jobs) fits = fits && add(j);
+    for (const CaptureSubmit& s : c_.submits)
+      for (int32_t j = 0; fits && j < s.job_count; ++j)
+        fits = add(c_.jobs[static_cast<size_t>(s.first_job + j)]);
+    if (!fits)
+      return fail(ErrorCode::Unsupported, "the capture submits more than {} jobs or {} command words",
+                  kMostJobs, kMostWords);
+    return {};
   }
 
   Status place_buffers() {
@@ -179,13 +206,14 @@ class Player {
 
   void run_jobs() {
     if (c_.jobs.empty()) return run_tasks(0, c_.tasks.size());
-    std::vector<size_t> order;
+    std::vector<size_t> order;  // bounded by check_work
     for (const CaptureSubmit& s : c_.submits)
       for (int32_t j = 0; j < s.job_count; ++j) order.push_back(static_cast<size_t>(s.first_job + j));
     if (c_.submits.empty())
       for (size_t j = 0; j < c_.jobs.size(); ++j) order.push_back(j);
     for (const size_t j : order) {
       if (!out_.refusal.empty()) return;
+      if (c_.jobs[j].task_count == 0) continue;
       const auto first = static_cast<size_t>(c_.jobs[j].first_task);
       const size_t end = first + static_cast<size_t>(c_.jobs[j].task_count);
       const bool one_core = std::all_of(c_.tasks.begin() + static_cast<int64_t>(first),
@@ -222,6 +250,12 @@ class Player {
       }
       kicks.push_back(kick(i, 1));
       starts.push_back(i);
+    }
+    if (kicks.size() > 3) {
+      out_.refusal =
+          fmt::format("from task {} on: the job's tasks are {} chains on several cores; one a core can run",
+                      first, kicks.size());
+      return;
     }
     const auto reports = machine_.run(kicks);
     if (!reports) return refuse(first, reports.error());

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace peraxis::trace {
@@ -114,6 +115,12 @@ std::optional<uint32_t> RegisterImage::previous(uint16_t offset) const {
 
 bool RegisterImage::written(uint16_t offset) const {
   return now_.get(offset).has_value();
+}
+
+int64_t count_tasks(const Stream& stream) {
+  return std::ranges::count_if(stream.words, [](uint64_t w) {
+    return target_of(w) == kEnableTarget && offset_of(w) == kEnableOffset;
+  });
 }
 
 }  // namespace peraxis::trace

@@ -90,4 +90,9 @@ class RegisterImage {
   bool fixed_[kBlocks] = {};
 };
 
+// Op-enable words: tasks as far as the words tell. What holds all of them at once takes up to
+// kMostTasksAtOnce.
+int64_t count_tasks(const Stream& stream);
+inline constexpr int64_t kMostTasksAtOnce = int64_t{1} << 17;
+
 }  // namespace peraxis::trace

@@ -96,8 +96,15 @@ class Parser {
   }
 
   Status parse_stream(std::string_view rest) {
-    const size_t open = rest.find('"'), close = rest.rfind('"');
-    if (open == std::string_view::npos || close == open) return bad("'stream' needs a name in quotes");
+    // The name ends at its second quotation mark; the printer writes none inside a name.
+    const size_t open = rest.find('"'),
+                 close = open == std::string_view::npos ? open : rest.find('"', open + 1);
+    if (close == std::string_view::npos) return bad("'stream' needs a name in quotes");
+    std::string_view before = rest.substr(0, open), after = rest.substr(close + 1);
+    after = after.substr(0, std::min(after.find('#'), after.size()));
+    for (std::string_view part : {before, after})
+      if (const std::string_view token = next_token(part); !token.empty())
+        return bad("'{}' beside the stream's name", shown(token));
     streams_.emplace_back();
     streams_.back().name = std::string(rest.substr(open + 1, close - open - 1));
     return {};

@@ -144,8 +144,43 @@ class Streams(CliTest):
                    says="must be input or expected")
         self.fails(1, *self.capture(buffers=[{"address": 0, "size": 2**40}]), says="32-bit")
         self.fails(1, *self.capture(buffers=[{"address": 0, "size": 64, "before": "nothing"}]), says="no array 'nothing'")
+        self.fails(1, *self.capture(bufers=[]), says="'bufers' is not known here")
+        self.fails(1, *self.capture(jobs=[{"first_task": 0, "task_count": 1, "in": [2**32 + 1]}]), says="4294967297")
+        tensor = {"name": "y", "use": "expected", "buffer": 1, "h": 2, "w": 3, "c": 4, "data": "y"}
+        self.fails(1, *self.capture(tensors=[tensor, tensor]), says="two expected tensors are named 'y'")
         self.write("d.json", b"{")
         self.fails(1, "capture", "d.json", "-o", "c.pxc", says="no JSON")
+
+    def test_inputs_are_never_overwritten(self):
+        arguments = self.capture(tensors=[{"name": "x", "use": "input", "buffer": 1, "h": 2, "w": 3, "c": 4},
+                                          {"name": "u", "use": "input", "buffer": 1, "h": 2, "w": 3, "c": 4, "bias": 128}])
+        self.fails(1, *arguments[:-1], "a.npz", says="would destroy")
+        self.succeeds(*arguments)
+        before = (self.dir / "c.pxc").read_bytes()
+        self.fails(1, "replay", "c.pxc", "--outputs", "c.pxc", says="would destroy")
+        self.assertEqual((self.dir / "c.pxc").read_bytes(), before)
+        np.save(self.dir / "x.npy", np.zeros((2, 3, 4), np.int8))
+        self.fails(1, "replay", "c.pxc", "--input", "x=x.npy", "--outputs", "x.npy", says="would destroy")
+        self.fails(2, "replay", "c.pxc", "--input", "z=x.npy", says="no input of this name")
+        self.fails(2, "replay", "c.pxc", "--input", "u=x.npy", says="int8, the tensor uint8")
+        np.save(self.dir / "t.npy", np.zeros((4, 3, 2), np.int8))
+        self.fails(2, "replay", "c.pxc", "--input", "x=t.npy", says="[4, 3, 2]")
+        self.fails(2, "replay", "c.pxc", "--switch", "bs_ties=up", "--switch", "bs_ties=even", says="given twice")
+
+    def test_names_of_streams(self):
+        self.write("t", b'stream "a" # say "c"\nnop\nstream "b"\nnop 2\n')
+        self.assertEqual(self.succeeds("encode", "t", "--stream", "a").out, bytes(8))
+        for text in (b'stream "a" b', b'stream x "a"', b'stream "a" "b"', b'stream "a'):
+            self.fails(1, "encode", self.write("t", text), says="line 1")
+
+    def test_captures_without_jobs(self):
+        self.succeeds(*self.capture(jobs=[]))
+        self.assertIn(b"DST_BASE_ADDR=8192", self.succeeds("decode", "c.pxc").out)
+
+    def test_what_is_shown_at_once_is_bounded(self):
+        self.write("many", struct.pack("<Q", 0x81 << 48 | 0x18 << 16 | 8) * 200_000)
+        self.fails(1, "decode", "many", "--json", says=["200000 tasks", "131072"])
+        self.fails(1, "diff", "many", "many", says=["200000 tasks", "131072"])
 
     def test_a_long_stream(self):
         word = struct.pack("<Q", 0x1001 << 48 | 9 << 16 | 0x4030)

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED", ROOT.parent / "shared"))
 BINARY = os.environ.get("PERAXIS_BINARY", str(ROOT / "build/release/peraxis"))
 CAUSES = ("rows and columns exchanged", "signedness", "clamp is", "sorted weights", "clipped scale", "operand scale", "foreign weights",
-          "tap padding", "weights of another job")
+          "foreign addends", "sorted operands", "zero point", "padding: ", "tap padding", "weights of another job")
 TASK = [0x1001 << 48 | 9 << 16 | 0x4030, 0x1001 << 48 | 0x2000 << 16 | 0x4020, 0, 0x0101 << 48 | 0x14, 0x41 << 48,
         0x81 << 48 | 0x18 << 16 | 8]
 
@@ -45,13 +45,23 @@ class ReplayFixtures(unittest.TestCase):
                  "submits": [[{"tasks": [[4096, 6]], "in": [], "out": []}]], "sha256": {}}))
             np.savez(folder / "run.npz", regcmd_task0=np.array(TASK, np.uint64))
             (folder / "broken.json.gz").write_bytes(b"\x1f\x8b rubbish")
+            (folder / "deep.json").write_text("[" * 100_000)
+            np.savez(folder / "deep.npz", task000=np.array(TASK, np.uint64))
+            (folder / "negative.json").write_text(json.dumps({"tool": "t"}))
+            np.savez(folder / "negative.npz", task000=np.array([-1, 2], np.int64))
+            (folder / "model.json").write_text((folder / "run.json").read_text())
+            np.savez(folder / "model.npz", regcmd_task0=np.array(TASK, np.uint64), model_tflite=np.arange(64, dtype=np.uint8),
+                     ref_in0=np.zeros((1, 1, 1, 1), np.uint8), ref_out0=np.zeros((1, 1, 1, 1), np.uint8))
+            os.mkfifo(folder / "pipe.json.gz")
+            (folder / "words.json.gz").write_bytes(gzip.compress(b"{}"))
             (folder / "notes.json").write_text("[]")
             code, cases = run(folder)
             self.assertEqual(code, 1)
-            self.assertEqual(set(cases), {"deep/net", "words", "run", "broken"})
+            self.assertEqual(set(cases), {"deep/net", "words", "run", "broken", "deep", "negative", "model", "pipe"})
             self.assertTrue(cases["deep/net"]["ok"] and cases["words"]["ok"])
             self.assertIn("refused: from task 0 on", cases["run"]["note"])
-            self.assertIn("unreadable", cases["broken"]["note"])
+            for name in ("broken", "deep", "negative", "model", "pipe"):
+                self.assertIn("unreadable", cases[name]["note"], name)
             self.assertEqual(set(cases["run"]), {"name", "ok", "elements", "equal", "max", "note"})
 
     @unittest.skipUnless((SHARED / "vendor").is_dir(), "no shared captures")
@@ -117,12 +127,33 @@ class ReplayFixtures(unittest.TestCase):
             return np.concatenate([values.ravel(), stored[4608:]])
 
         order = np.argsort(np.random.default_rng(1).random(32))
-        scale = arrays["regcmd_task0"].copy()
-        scale[[i for i, w in enumerate(scale) if int(w) >> 48 == 0x1001 and int(w) & 0xFFFF == 0x4088]] -= np.uint64(2 << 16)
-        made = {"plain": ({}, ""), "turned": ({key: padded(weights.transpose(0, 1, 3, 2, 4, 5))}, "rows and columns exchanged"),
+
+        def words(block, register, change):
+            """The stream with another value of one register."""
+            out = arrays["regcmd_task0"].copy()
+            for i, w in enumerate(map(int, out)):
+                if (w >> 48, w & 0xFFFF) == (block, register):
+                    out[i] = w & 0xFFFF00000000FFFF | (change(w >> 16 & 0xFFFFFFFF) & 0xFFFFFFFF) << 16
+            return {"regcmd_task0": out}
+
+        swapped = np.arange(32)
+        swapped[[3, 17]] = 17, 3
+        one = weights.copy()
+        one[:, :, :, :, 5] = np.random.default_rng(2).integers(0, 256, one[:, :, :, :, 5].shape)
+        made = {"offset": (words(0x1001, 0x4080, lambda v: v + 9), "zero point"),
+                "five per cent": (words(0x1001, 0x4084, lambda v: v * 95 // 100), "clipped scale"),
+                "half": (words(0x1001, 0x4088, lambda v: v + 1), "clipped scale"),
+                "double": (words(0x1001, 0x4088, lambda v: v - 1), "clipped scale"),
+                "pad": (words(0x0201, 0x1184, lambda v: v ^ 0x55), "padding"),
+                "unsigned": ({key: padded(weights ^ 0x80)}, "signedness"),
+                "swapped": ({key: padded(weights[:, :, :, :, swapped])}, "sorted weights with unsorted operands"),
+                "one kernel": ({key: padded(one)}, "foreign weights: 1 of 32"),
+                "addends": ({bias: arrays[bias].view(np.int32)[order]}, "sorted operands with unsorted weights"),
+                "bias": ({bias: arrays[bias].view(np.int32) + 30000}, "foreign addends"),
+                "plain": ({}, ""), "turned": ({key: padded(weights.transpose(0, 1, 3, 2, 4, 5))}, "rows and columns exchanged"),
                 "sorted": ({key: padded(weights[:, :, :, :, order])}, "sorted weights with unsorted operands"),
                 "both": ({key: padded(weights[:, :, :, :, order]), bias: arrays[bias].view(np.int32)[order]}, ""),
-                "scale": ({"regcmd_task0": scale}, "clipped scale")}
+                "nothing": ({}, "")}
         with tempfile.TemporaryDirectory() as work:
             for case, (changes, _) in made.items():
                 changes = {k: np.ascontiguousarray(v).reshape(-1).view(arrays[k].dtype) for k, v in changes.items()}

@@ -65,8 +65,11 @@ class Object {
     if (value == nullptr) return out;
     if (!value->is_array()) problem("'{}' must be a list", key);
     for (const Json& item : *value) {
-      if (!item.is_number_integer()) {
-        problem("'{}' must be a list of integers", key);
+      const bool fits = item.is_number_integer() &&
+                        !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX) &&
+                        item.get<int64_t>() >= INT32_MIN && item.get<int64_t>() <= INT32_MAX;
+      if (!fits) {
+        problem("'{}' must be a list of 32-bit integers, it holds {}", key, item.dump());
         break;
       }
       out.push_back(static_cast<int32_t>(item.get<int64_t>()));
@@ -81,6 +84,12 @@ class Object {
     if (!value->is_array()) return problem("'{}' must be a list", key);
     for (size_t i = 0; i < value->size() && status_; ++i)
       each(Object((*value)[i], fmt::format("{} {}", key, i), status_));
+  }
+  // Every key must be one of these: a misspelled one would be lost.
+  void known(std::initializer_list<std::string_view> keys) {
+    if (!json_.is_object()) return;
+    for (const auto& [key, value] : json_.items())
+      if (std::ranges::find(keys, key) == keys.end()) problem("'{}' is not known here", key);
   }
   template <class... Args>
   void problem(fmt::format_string<Args...> format, Args&&... args) {
@@ -121,22 +130,29 @@ Result<trace::Capture> make_capture(const Json& description, const base::ArrayMa
   out.driver = root.text("driver");
   out.target = root.text("target", "rk3588");
   out.note = root.text("note");
+  root.known({"name", "driver", "target", "note", "buffers", "tasks", "jobs", "submits", "tensors"});
   root.list("buffers", [&](Object o) {
+    o.known({"name", "role", "handle", "address", "size", "before", "after"});
     out.buffers.push_back({o.text("name"), o.text("role"), o.small("handle", 0), o.integer("address"),
                            o.integer("size"), array_bytes(o, "before", arrays),
                            array_bytes(o, "after", arrays)});
   });
   root.list("tasks", [&](Object o) {
+    o.known({"address", "words", "core"});
     out.tasks.push_back({o.integer("address"), o.small("words"), o.small("core", 0)});
   });
   root.list("jobs", [&](Object o) {
+    o.known({"first_task", "task_count", "in", "out"});
     out.jobs.push_back({o.small("first_task"), o.small("task_count"), o.integers("in"), o.integers("out")});
   });
   root.list("submits", [&](Object o) {
+    o.known({"first_job", "job_count", "start_ns", "end_ns"});
     out.submits.push_back(
         {o.small("first_job"), o.small("job_count"), o.integer("start_ns", 0), o.integer("end_ns", 0)});
   });
   root.list("tensors", [&](Object o) {
+    o.known({"name", "origin", "use", "buffer", "offset", "h", "w", "c", "surface_bytes", "pixel_channels",
+             "bias", "padding", "tolerance", "data"});
     trace::CaptureTensor t;
     t.name = o.text("name");
     t.origin = o.text("origin");
@@ -162,6 +178,7 @@ Result<trace::Capture> make_capture(const Json& description, const base::ArrayMa
 
 CliStatus capture_command(const CaptureOptions& options) {
   PERAXIS_TRY(check_output(options.output, options.description));
+  if (!options.arrays.empty()) PERAXIS_TRY(check_output(options.output, options.arrays));
   const std::vector<uint8_t> text = PERAXIS_TRY(base::read_file(options.description));
   const Json description = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (description.is_discarded())

@@ -23,6 +23,12 @@ CliStatus decode_command(const DecodeOptions& options) {
   std::vector<trace::Stream> all;
   for (const std::string& file : options.files) {
     trace::Input input = PERAXIS_TRY(load_streams(file, options.words));
+    // One JSON document holds every task at once; text does not.
+    int64_t tasks = 0;
+    for (const trace::Stream& stream : input.streams) tasks += trace::count_tasks(stream);
+    if (options.json && tasks > trace::kMostTasksAtOnce)
+      return fail(ErrorCode::Unsupported, "{} has {} tasks; --json shows up to {}, text any number", file,
+                  tasks, trace::kMostTasksAtOnce);
     Json entry{{"file", file}, {"kind", trace::input_kind_name(input.kind)}, {"streams", Json::array()}};
     for (trace::Stream& stream : input.streams) {
       if (options.sources) {

@@ -44,6 +44,13 @@ Json diff_json(const DiffCommandOptions& options, const trace::Diff& diff) {
 CliStatus diff_command(const DiffCommandOptions& options) {
   const trace::Input a = PERAXIS_TRY(load_streams(options.a));
   const trace::Input b = PERAXIS_TRY(load_streams(options.b));
+  for (const auto& [file, input] : {std::pair{&options.a, &a}, std::pair{&options.b, &b}}) {
+    int64_t tasks = 0;
+    for (const trace::Stream& stream : input->streams) tasks += trace::count_tasks(stream);
+    if (tasks > trace::kMostTasksAtOnce)
+      return fail(ErrorCode::Unsupported, "{} has {} tasks; up to {} can be compared", *file, tasks,
+                  trace::kMostTasksAtOnce);
+  }
   const trace::Diff diff = trace::diff_streams(a.streams, b.streams, {!options.ignore_addresses});
   if (options.json)
     print_json(diff_json(options, diff));

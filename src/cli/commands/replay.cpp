@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "base/table.hpp"
 #include "cli/cli.hpp"
+#include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 
@@ -66,10 +68,24 @@ std::string replay_text(const trace::Capture& capture, const trace::Replay& repl
   return text;
 }
 
-CliResult<std::vector<uint8_t>> read_input(const std::string& path) {
+// Values of the input tensor `name`, [h][w][c] or flat.
+CliResult<std::vector<uint8_t>> read_input(const trace::Capture& capture, const std::string& name,
+                                           const std::string& path) {
   const base::Array array = PERAXIS_TRY(base::read_npy(path));
-  if (array.dtype != "int8" && array.dtype != "uint8")
-    return usage("--input {}: the array holds {}, int8 or uint8 is needed", path, array.dtype);
+  const auto tensor = std::ranges::find_if(capture.tensors, [&](const trace::CaptureTensor& t) {
+    return t.use == trace::TensorUse::Input && t.name == name;
+  });
+  if (tensor == capture.tensors.end())
+    return usage("--input {}: the capture has no input of this name", name);
+  const char* type = tensor->bias == 0 ? "int8" : "uint8";
+  if (array.dtype != type)
+    return usage("--input {}: the array holds {}, the tensor {}", path, array.dtype, type);
+  std::vector<int64_t> shape = array.shape;
+  while (shape.size() > 3 && shape.front() == 1) shape.erase(shape.begin());
+  const std::vector<int64_t> wanted{tensor->h, tensor->w, tensor->c};
+  if (shape != wanted && shape != std::vector<int64_t>{wanted[0] * wanted[1] * wanted[2]})
+    return usage("--input {}: the array's shape is [{}], the tensor's [{}]", path,
+                 fmt::join(array.shape, ", "), fmt::join(wanted, ", "));
   return array.data;
 }
 
@@ -87,18 +103,25 @@ Status save_outputs(const std::string& path, const trace::Capture& capture, cons
 
 CliStatus replay_command(const ReplayCommandOptions& options) {
   trace::ReplayOptions replay_options;
-  for (const std::string& text : options.switches)
+  std::set<std::string> given;
+  for (const std::string& text : options.switches) {
+    if (const std::string name = text.substr(0, text.find('=')); !given.insert(name).second)
+      return usage("--switch {} is given twice", name);
     if (const Status set = trace::set_switch(replay_options.switches, text); !set)
       return usage("--switch {}", set.error().message);
+  }
+  if (!options.outputs.empty()) PERAXIS_TRY(check_output(options.outputs, options.file));
+  const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(options.file));
+  const trace::Capture capture = PERAXIS_TRY_NOTE(trace::read_capture(bytes), "in {}", options.file);
   for (const std::string& text : options.inputs) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) return usage("--input {}: must be NAME=FILE.npy", text);
     const std::string name = text.substr(0, equals);
     if (replay_options.inputs.contains(name)) return usage("--input {} is given twice", name);
-    replay_options.inputs[name] = PERAXIS_TRY(read_input(text.substr(equals + 1)));
+    const std::string path = text.substr(equals + 1);
+    if (!options.outputs.empty()) PERAXIS_TRY(check_output(options.outputs, path));
+    replay_options.inputs[name] = PERAXIS_TRY(read_input(capture, name, path));
   }
-  const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(options.file));
-  const trace::Capture capture = PERAXIS_TRY_NOTE(trace::read_capture(bytes), "in {}", options.file);
   const trace::Replay replay =
       PERAXIS_TRY_NOTE(trace::replay(capture, replay_options), "while replaying {}", options.file);
   if (!options.outputs.empty()) PERAXIS_TRY(save_outputs(options.outputs, capture, replay));

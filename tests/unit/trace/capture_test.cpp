@@ -80,10 +80,11 @@ TEST(CaptureFile, RefusesWhatContradictsItself) {
   EXPECT_THAT(with([](Capture& c) { c.buffers[1].address = 0x1100; }), HasSubstr("overlap"));
   EXPECT_THAT(with([](Capture& c) { c.buffers[1].address = 0xFFFFFFF0; }), HasSubstr("32-bit"));
   EXPECT_THAT(with([](Capture& c) { c.buffers[0].size = 8; }), HasSubstr("are recorded"));
-  EXPECT_THAT(with([](Capture& c) { c.jobs[0].task_count = 2; }), HasSubstr("a job of tasks"));
-  EXPECT_THAT(with([](Capture& c) { c.submits[0].first_job = -1; }), HasSubstr("a submit of jobs"));
+  EXPECT_THAT(with([](Capture& c) { c.jobs[0].task_count = 2; }),
+              HasSubstr("job 0 has 2 tasks from 0 on, there are 1"));
+  EXPECT_THAT(with([](Capture& c) { c.submits[0].first_job = -1; }), HasSubstr("submit 0 has"));
   EXPECT_THAT(with([](Capture& c) { c.submits[0].end_ns = 1; }), HasSubstr("100 ns to 1 ns"));
-  EXPECT_THAT(with([](Capture& c) { c.tasks[0].words = 0; }), HasSubstr("a task of 0 words"));
+  EXPECT_THAT(with([](Capture& c) { c.tasks[0].words = 0; }), HasSubstr("task 0: 0 words"));
   EXPECT_THAT(with([](Capture& c) { c.tensors[0].buffer = 3; }), HasSubstr("buffer 3 of 3"));
   EXPECT_THAT(with([](Capture& c) { c.tensors[0].offset = 16; }), HasSubstr("leave its buffer"));
   EXPECT_THAT(with([](Capture& c) { c.tensors[0].surface_bytes = 16; }), HasSubstr("every 16 bytes"));

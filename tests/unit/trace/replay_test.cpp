@@ -145,6 +145,53 @@ TEST(ReplayPrograms, ReadBeforeWrittenIsAFindingWhenAskedFor) {
     ASSERT_EQ(result->tensors[0].values[i], static_cast<uint8_t>(want[i])) << i;
 }
 
+TEST(ReplayPrograms, WorkIsBounded) {
+  const Data data = random_data(layer(), 5);
+  Capture capture = two_tiles(layer(), data, true);
+  capture.jobs.assign(2000, {0, 0, {}, {}});
+  capture.submits.assign(2000, {0, 2000, 0, 0});
+  auto result = replay(capture);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("more than 1048576 jobs"), std::string::npos)
+      << result.error().text();
+  capture.jobs.assign(1, {0, 2, {}, {}});
+  capture.submits.assign(200'000, {0, 1, 0, 0});
+  result = replay(capture);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("16777216 command words"), std::string::npos)
+      << result.error().text();
+  capture.submits.clear();
+  capture.jobs.assign(1, {0, 0, {}, {}});
+  result = replay(capture);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->refusal, "none of the 2 tasks is submitted");
+  EXPECT_FALSE(result->ok());
+}
+
+TEST(ReplayPrograms, TasksWithoutJobsAreOneStream) {
+  const Data data = random_data(layer(), 5);
+  Capture capture = two_tiles(layer(), data, true);
+  const auto with = streams_of_capture(capture);
+  capture.jobs.clear();
+  const auto without = streams_of_capture(capture);
+  ASSERT_TRUE(with && without);
+  ASSERT_EQ(without->size(), 1U);
+  EXPECT_EQ(without->front().words, with->front().words);
+}
+
+TEST(ReplayPrograms, NamesOfTensorsAreTheirOwn) {
+  const Data data = random_data(layer(), 5);
+  Capture capture = two_tiles(layer(), data, true);
+  capture.tensors.push_back(capture.tensors[0]);
+  EXPECT_NE(verify(capture).error().message.find("two expected tensors are named 'y'"), std::string::npos);
+  capture.tensors.back().name = std::string("y\0z", 3);
+  EXPECT_FALSE(verify(capture));
+  capture.tensors.back().name = "";
+  EXPECT_FALSE(verify(capture));
+  capture.tensors.back().name = "z";
+  EXPECT_TRUE(verify(capture));
+}
+
 TEST(ReplayPrograms, InputsReplaceWhatWasRecorded) {
   const Layer l = layer();
   const Data data = random_data(l, 5), other = random_data(l, 6);
