@@ -13,7 +13,6 @@ namespace {
 
 constexpr int64_t kGap = 1 << 16;
 constexpr int64_t kFirstAddress = 0x01000000;
-constexpr int64_t kAddressEnd = int64_t{1} << 32;
 constexpr int64_t kNowhere = 0xFFFFFFC0;  // in no buffer of ours
 constexpr int64_t kMostMemory = int64_t{1} << 31;
 constexpr int64_t kAtom = 16;
