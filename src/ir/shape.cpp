@@ -72,7 +72,10 @@ Result<int64_t> normalize_axis(int64_t axis, int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, std::string_view role) {
+namespace {
+
+// A constant whose bytes are all there.
+Result<const Tensor*> constant_tensor(const Graph& graph, int32_t index, std::string_view role) {
   if (index < 0 || static_cast<size_t>(index) >= graph.tensors.size()) {
     return fail(ErrorCode::InvalidModel, "{} is missing", role);
   }
@@ -81,17 +84,36 @@ Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, s
     return fail(ErrorCode::Unsupported, "{} ({}) is computed at run time; only a constant is supported", role,
                 tensor_label(graph, index));
   }
-  if (tensor.type != DataType::Int32) {
-    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role,
-                tensor_label(graph, index), data_type_name(tensor.type));
-  }
   if (static_cast<int64_t>(tensor.data.size()) != tensor.bytes()) {
     return fail(ErrorCode::InvalidModel, "{} ({}) has {} data bytes, its shape {} needs {}", role,
                 tensor_label(graph, index), tensor.data.size(), shape_text(tensor.shape), tensor.bytes());
   }
-  std::vector<int32_t> values(tensor.data.size() / sizeof(int32_t));
+  return &tensor;
+}
+
+template <class T>
+std::vector<T> values_of(const Tensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   return values;
+}
+
+}  // namespace
+
+Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, std::string_view role) {
+  const Tensor& tensor = *PERAXIS_TRY(constant_tensor(graph, index, role));
+  if (tensor.type != DataType::Int32) {
+    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role,
+                tensor_label(graph, index), data_type_name(tensor.type));
+  }
+  return values_of<int32_t>(tensor);
+}
+
+Result<std::vector<int64_t>> constant_integers(const Graph& graph, int32_t index, std::string_view role) {
+  const Tensor& tensor = *PERAXIS_TRY(constant_tensor(graph, index, role));
+  if (tensor.type == DataType::Int64) return values_of<int64_t>(tensor);
+  const std::vector<int32_t> narrow = PERAXIS_TRY(constant_int32(graph, index, role));
+  return std::vector<int64_t>(narrow.begin(), narrow.end());
 }
 
 Result<std::vector<int32_t>> broadcast_shape(std::span<const int32_t> a, std::span<const int32_t> b) {

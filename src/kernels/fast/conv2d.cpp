@@ -181,6 +181,7 @@ void run_rows(const Job& job, int64_t first_row, int64_t last_row) {
 }  // namespace
 
 Status conv_2d(const Context& context) {
+  if (!takes_bytes(context)) return reference::conv_2d(context);
   const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
   if (conv.output.elements() == 0) return {};
   const int64_t rows = touched(conv.output.h, conv.stride_h, conv.kernel_h, conv.dilation_h);

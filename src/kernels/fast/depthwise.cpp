@@ -92,6 +92,7 @@ void run_rows(const Convolution& conv, const Padded& image, const std::vector<in
 }  // namespace
 
 Status depthwise_conv_2d(const Context& context) {
+  if (!takes_bytes(context)) return reference::depthwise_conv_2d(context);
   const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
   if (conv.output.elements() == 0) return {};
   const int64_t rows = touched(conv.output.h, conv.stride_h, conv.kernel_h, conv.dilation_h);

@@ -38,6 +38,7 @@ void widen(const uint8_t* from, int64_t count, ir::DataType type, int32_t zero_p
 }  // namespace
 
 Status fully_connected(const Context& context) {
+  if (!takes_bytes(context)) return reference::fully_connected(context);
   const FullyConnected fc = PERAXIS_TRY(prepare_fully_connected(context));
   std::vector<int16_t> input(static_cast<size_t>(fc.batches * fc.depth));
   widen(fc.input_values, fc.batches * fc.depth, fc.type, fc.input_zero, input.data());

@@ -23,4 +23,22 @@ inline void copy_view(const Context& context, size_t input, size_t output, const
   });
 }
 
+// The whole input, in its order.
+inline Status copy_all(const Context& context, size_t input = 0) {
+  if (!context.inputs[input].empty())
+    std::memcpy(context.outputs[0].data(), context.inputs[input].data(), context.inputs[input].size());
+  return {};
+}
+
+// A tensor around one of its axes: `outer` slices of `size` entries of `inner` bytes.
+struct Around {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+inline Around around(const ir::Tensor& tensor, size_t axis) {
+  Around a{1, tensor.shape[axis], ir::data_type_bytes(tensor.type)};
+  for (size_t d = 0; d < axis; ++d) a.outer *= tensor.shape[d];
+  for (size_t d = axis + 1; d < tensor.shape.size(); ++d) a.inner *= tensor.shape[d];
+  return a;
+}
+
 }  // namespace peraxis::kernels::reference
