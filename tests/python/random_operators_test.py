@@ -18,12 +18,13 @@ import tempfile
 import pytest
 
 import peraxis_runs
-from peraxis_runs import np, run
+from peraxis_runs import interpreter, invoke, np, run
 
 peraxis_runs.need_module("ai_edge_litert")
 peraxis_runs.need_binary()
 sys.path.insert(0, str(peraxis_runs.ROOT / "tests" / "data"))
 
+import model_builder  # noqa: E402  needs ai_edge_litert
 import operator_cases  # noqa: E402  needs ai_edge_litert
 
 SEED = int(os.environ.get("PERAXIS_SEED") or 77)
@@ -91,6 +92,30 @@ def test_every_operator_is_byte_identical(models):
     assert not wrong, "\n".join(wrong)
     folder.rmdir()
     assert len(models) >= 500
+
+
+def test_a_shape_computed_at_run_time(tmp_path):
+    """What converters write for a free batch: SHAPE, one entry of it, PACK with the other sizes, RESHAPE."""
+    rng = np.random.default_rng(SEED)
+    builder = model_builder.ModelBuilder(rng)
+    builtin = model_builder.Builtin
+
+    def whole(shape):
+        return model_builder.Map(builder.tensor(shape, np.int32), tuple(shape), 1.0, 0, np.int32)
+
+    source = builder.input((1, 3, 4, 5), np.int8)
+    shape = builder.operator(builtin.SHAPE, [source], [whole([4])], "shape", "ShapeOptions", outType=model_builder.Type.INT32)
+    batch = builder.operator(builtin.STRIDED_SLICE, [shape, *(builder.constant([n]) for n in (0, 1, 1))], [whole([])],
+                             "strided_slice", "StridedSliceOptions", shrinkAxisMask=1)
+    rest = builder.tensor((), np.int32, data=np.array(60, np.int32))
+    wanted = builder.operator(builtin.PACK, [batch, rest], [whole([2])], "pack", "PackOptions", valuesCount=2)
+    builder.operator(builtin.RESHAPE, [source, wanted], [builder.same(source, (1, 60))], "reshape")
+    (tmp_path / "model.tflite").write_bytes(builder.bytes())
+    inputs = [rng.integers(-128, 128, source.shape).astype(np.int8)]
+    want = invoke(interpreter(builder.bytes()), inputs)
+    for device in ("cpu", "sim"):
+        got, _ = run(tmp_path / "model.tflite", inputs, tmp_path / device, "--device", device)
+        assert [a.tobytes() for a in got] == [b.tobytes() for b in want]
 
 
 def test_lstm_is_refused_by_name(tmp_path):

@@ -17,7 +17,7 @@ int sign_bits(int32_t x) {
 }
 
 int64_t shift_as_x86(int32_t x, int shift) {
-  if (shift <= 31) return num::shift_ties_away(x, shift);
+  if (shift >= 0 && shift <= 31) return num::shift_ties_away(x, shift);
   const int32_t threshold = x < 0 ? 0 : -1;
   return int64_t{x >> (shift & 31)} + (x > threshold ? 1 : 0);
 }
@@ -31,11 +31,6 @@ Status quantized(const Context& context, ir::Activation activation) {
   const float ratio = a.scale / product;
   const num::Multiplier multiplier = num::quantize_multiplier(static_cast<double>(ratio));
   const ir::StoredRange range = ir::activation_range(context.output(), activation);
-  // The shift is largest to the left for the divisor 1 and a dividend without headroom.
-  if (multiplier.exponent > 22 - static_cast<int>(8 * sizeof(T) - 8)) {
-    return fail(ErrorCode::Unsupported, "{}: input scale / (divisor * output scale) is {}, too large for DIV",
-                context.label(), ratio);
-  }
   return combine_checked<T>(
       context, "a divisor is 0", [&](T, T q) { return q != b.zero_point; },
       [&](T p, T q) {

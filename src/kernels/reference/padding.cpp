@@ -1,5 +1,7 @@
 #include "kernels/reference/padding.hpp"
 
+#include <algorithm>
+
 #include "kernels/walk.hpp"
 
 namespace peraxis::kernels::reference {
@@ -13,6 +15,10 @@ std::vector<uint8_t> zero_of(const ir::Tensor& tensor) {
 
 void fill_with(const Context& context, const std::vector<uint8_t>& value) {
   const std::span<uint8_t> out = context.outputs[0];
+  if (value.size() == 1) {
+    std::ranges::fill(out, value[0]);
+    return;
+  }
   for (size_t i = 0; i < out.size(); i += value.size())
     std::memcpy(out.data() + i, value.data(), value.size());
 }
@@ -27,11 +33,15 @@ Status pad_with(const Context& context, const std::vector<uint8_t>& value) {
   const Offsets from{0, dense_strides(in.shape)};
   for (size_t d = 0; d < paddings.size(); ++d) to.base += paddings[d].before * to.strides[d];
   fill_with(context, value);
+  // The last dimension lies in one piece on both sides.
   const auto size = static_cast<int64_t>(value.size());
+  const auto run = static_cast<size_t>(in.shape.back()) * value.size();
   const uint8_t* source = context.inputs[0].data();
   uint8_t* destination = context.outputs[0].data();
-  walk({in.shape.begin(), in.shape.end()}, from, to,
-       [&](int64_t i, int64_t o) { std::memcpy(destination + o * size, source + i * size, value.size()); });
+  std::vector<int64_t> rows(in.shape.begin(), in.shape.end());
+  rows.back() = 1;
+  walk(rows, from, to,
+       [&](int64_t i, int64_t o) { std::memcpy(destination + o * size, source + i * size, run); });
   return {};
 }
 
