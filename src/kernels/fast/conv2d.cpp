@@ -4,6 +4,7 @@
 // outputs on AVX2) for 4 neighbouring output columns, so accumulators stay in registers along a kernel row.
 //
 // Sums are the same modulo 2^32 in any order, so this equals the reference to the bit.
+#include "kernels/fast/requantize.hpp"
 #include "kernels/fast/widen.hpp"
 #include "kernels/registry.hpp"
 
@@ -167,11 +168,12 @@ void run_rows(const Job& job, int64_t first_row, int64_t last_row) {
         for (int64_t column = 0; column < columns; ++column) {
           uint8_t* out = conv.output_values +
                          ((job.n * conv.output.h + y) * conv.output.w + x + column) * conv.output.c + first;
+          int32_t sums[kOutputs];
           for (int64_t o = 0; o < count; ++o) {
-            const auto channel = static_cast<size_t>(first + o);
-            const int32_t sum = num::wrap_int32(int64_t{accumulators[column][o]} + conv.bias[channel]);
-            out[o] = conv.requantize(sum, channel);
+            sums[o] =
+                num::wrap_int32(int64_t{accumulators[column][o]} + conv.bias[static_cast<size_t>(first + o)]);
           }
+          requantize_row(conv.requantize, sums, static_cast<size_t>(first), count, out);
         }
       }
     }

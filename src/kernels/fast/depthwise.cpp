@@ -1,5 +1,6 @@
 // DEPTHWISE_CONV_2D along the channels: the image is widened once into a zero-padded int16 copy with one
 // channel an output channel (a depth multiplier repeats them), and each tap adds one vector product.
+#include "kernels/fast/requantize.hpp"
 #include "kernels/fast/widen.hpp"
 #include "kernels/registry.hpp"
 
@@ -9,23 +10,26 @@ namespace {
 constexpr int64_t kChannels = 64;  // channels of a block; its accumulators stay in the first cache
 
 // sums[c] += a[c] * b[c], modulo 2^32.
-[[gnu::always_inline]] inline void multiply_add(const int16_t* a, const int16_t* b, uint32_t* sums,
+[[gnu::always_inline]] inline void multiply_add(const int16_t* a, const int16_t* b, int32_t* sums,
                                                 int64_t count) {
-  for (int64_t c = 0; c < count; ++c) sums[c] += static_cast<uint32_t>(int32_t{a[c]} * int32_t{b[c]});
+  for (int64_t c = 0; c < count; ++c) {
+    sums[c] = static_cast<int32_t>(static_cast<uint32_t>(sums[c]) +
+                                   static_cast<uint32_t>(int32_t{a[c]} * int32_t{b[c]}));
+  }
 }
 
-void multiply_add_plain(const int16_t* a, const int16_t* b, uint32_t* sums, int64_t count) {
+void multiply_add_plain(const int16_t* a, const int16_t* b, int32_t* sums, int64_t count) {
   multiply_add(a, b, sums, count);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void multiply_add_avx2(const int16_t* a, const int16_t* b, uint32_t* sums,
+[[gnu::target("avx2")]] void multiply_add_avx2(const int16_t* a, const int16_t* b, int32_t* sums,
                                                int64_t count) {
   multiply_add(a, b, sums, count);
 }
 #endif
 
-using MultiplyAdd = void (*)(const int16_t*, const int16_t*, uint32_t*, int64_t);
+using MultiplyAdd = void (*)(const int16_t*, const int16_t*, int32_t*, int64_t);
 
 MultiplyAdd best_multiply_add() {
 #if defined(__x86_64__)
@@ -69,10 +73,8 @@ void run_rows(const Convolution& conv, const Padded& image, const std::vector<in
       uint8_t* out = conv.output_values + ((n * conv.output.h + y) * conv.output.w + x) * channels;
       for (int64_t block = 0; block < channels; block += kChannels) {
         const int64_t count = std::min(kChannels, channels - block);
-        uint32_t sums[kChannels];
-        for (int64_t c = 0; c < count; ++c) {
-          sums[c] = static_cast<uint32_t>(conv.bias[static_cast<size_t>(block + c)]);
-        }
+        int32_t sums[kChannels];
+        std::copy_n(conv.bias.data() + block, count, sums);
         for (int64_t ky = 0; ky < conv.kernel_h; ++ky) {
           const int64_t row = y * conv.stride_h + ky * conv.dilation_h;
           for (int64_t kx = 0; kx < conv.kernel_w; ++kx) {
@@ -81,9 +83,7 @@ void run_rows(const Convolution& conv, const Padded& image, const std::vector<in
                               weights.data() + (ky * conv.kernel_w + kx) * channels + block, sums, count);
           }
         }
-        for (int64_t c = 0; c < count; ++c) {
-          out[block + c] = conv.requantize(static_cast<int32_t>(sums[c]), static_cast<size_t>(block + c));
-        }
+        requantize_row(conv.requantize, sums, static_cast<size_t>(block), count, out + block);
       }
     }
   }
