@@ -95,9 +95,7 @@ Padded widen_group(const Convolution& conv, int64_t n, int64_t group, int64_t ro
       const uint8_t* from =
           conv.input_values + ((n * conv.input.h + y) * conv.input.w + x) * conv.input.c + group * conv.depth;
       int16_t* to = padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
-      for (int64_t d = 0; d < conv.depth; ++d) {
-        to[d] = static_cast<int16_t>(stored(from[d], conv.type) - conv.input_zero);
-      }
+      widen_run(from, conv.depth, conv.type, conv.input_zero, to);
     }
   }
   return padded;
