@@ -15,8 +15,9 @@ class Options {
     const flexbuffers::Reference found = map_[name];
     if (found.IsNull()) return missing(name, required);
     if (!found.IsNumeric()) return no_number(name);
-    const int64_t value = found.AsInt64();
-    if (value < INT32_MIN || value > INT32_MAX) {
+    // AsInt64() of a float beyond int64 is undefined; doubles hold every int32.
+    const double value = found.AsDouble();
+    if (!(value >= INT32_MIN && value <= INT32_MAX)) {
       return fail(ErrorCode::InvalidModel, "the option {} is {}, no int32", name, value);
     }
     out = static_cast<int32_t>(value);
@@ -33,7 +34,7 @@ class Options {
     const flexbuffers::Reference found = map_[name];
     if (found.IsNull()) return missing(name, required);
     if (!found.IsNumeric() && !found.IsBool()) return no_number(name);
-    out = found.AsBool();
+    out = found.IsFloat() ? found.AsDouble() != 0.0 : found.AsBool();
     return {};
   }
 

@@ -228,6 +228,8 @@ TEST(DetectionOptions, MissingAndWrongOnesAreNamed) {
   EXPECT_THAT(
       message(detection_options([](flexbuffers::Builder& b) { b.Int("num_classes", int64_t{1} << 40); })),
       testing::HasSubstr("no int32"));
+  EXPECT_THAT(message(detection_options([](flexbuffers::Builder& b) { b.Double("num_classes", 4.6e228); })),
+              testing::HasSubstr("no int32"));
   EXPECT_THAT(message({1, 2, 3}), testing::HasSubstr("its options (3 bytes) are damaged"));
 }
 
