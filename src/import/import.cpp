@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "import/tflite_reader.hpp"
+#include "ir/shape.hpp"
 
 namespace peraxis::import {
 
@@ -65,6 +66,23 @@ Result<std::vector<int32_t>> read_ends(const flatbuffers::Vector<int32_t>* sourc
   return out;
 }
 
+// Converters leave the shapes of TFLite_Detection_PostProcess' outputs out; LiteRT sets them from the
+// options.
+void state_detection_shapes(ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops) {
+    const auto* options = std::get_if<ir::DetectionAttributes>(&op.attributes);
+    if (options == nullptr || op.outputs.size() != 4) continue;
+    const int64_t slots = int64_t{options->max_detections} * options->max_classes_per_detection;
+    if (slots < 1 || slots > ir::kMaxElements / 4) continue;
+    const auto count = static_cast<int32_t>(slots);
+    const std::vector<int32_t> shapes[] = {{1, count, 4}, {1, count}, {1, count}, {1}};
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      ir::Tensor& output = graph.tensors[static_cast<size_t>(op.outputs[i])];
+      if (output.shape.empty() && !output.is_constant) output.shape = shapes[i];
+    }
+  }
+}
+
 Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgraph, size_t file_bytes) {
   ir::Graph graph;
   CopyBudget budget(file_bytes);
@@ -84,6 +102,7 @@ Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgr
   }
   graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
   graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
+  state_detection_shapes(graph);
   return graph;
 }
 

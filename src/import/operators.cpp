@@ -4,10 +4,13 @@
 #include <array>
 
 #include "import/tflite_reader.hpp"
+#include "ir/shape.hpp"
 
 namespace peraxis::import {
 
 namespace {
+
+constexpr const char* kDetectionName = "TFLite_Detection_PostProcess";
 
 Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
   switch (type) {
@@ -66,8 +69,15 @@ template <class T>
 Result<ir::Attributes> binary(const tfl::Operator& op) {
   const T* source = PERAXIS_TRY(options<T>(op));
   ir::BinaryAttributes out;
-  if (source != nullptr) out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  if (source == nullptr) return ir::Attributes{out};
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  if constexpr (requires { source->pot_scale_int16(); }) out.pot_scale_int16 = source->pot_scale_int16();
   return ir::Attributes{out};
+}
+
+// Only int32 beside the default, int64, changes what an int16 operator computes.
+bool names_int32(tfl::TensorType bias) {
+  return bias == tfl::TensorType::INT32;
 }
 
 template <class T>
@@ -80,6 +90,9 @@ Result<ir::Attributes> convolution(const tfl::Operator& op) {
   out.dilation_h = source->dilation_h_factor();
   out.dilation_w = source->dilation_w_factor();
   out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  if constexpr (requires { source->quantized_bias_type(); }) {
+    out.int32_bias = names_int32(source->quantized_bias_type());
+  }
   return ir::Attributes{out};
 }
 
@@ -93,6 +106,7 @@ Result<ir::Attributes> fully_connected(const tfl::Operator& op) {
   }
   out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
   out.keep_num_dims = source->keep_num_dims();
+  out.int32_bias = names_int32(source->quantized_bias_type());
   return ir::Attributes{out};
 }
 
@@ -139,13 +153,15 @@ Result<ir::Attributes> strided_slice(const tfl::Operator& op) {
   return ir::Attributes{out};
 }
 
+template <class T>
 Result<ir::Attributes> split(const tfl::Operator& op) {
-  const auto* source = PERAXIS_TRY(required_options<tfl::SplitOptions>(op));
+  const T* source = PERAXIS_TRY(required_options<T>(op));
   return ir::Attributes{ir::SplitAttributes{source->num_splits()}};
 }
 
+template <class T>
 Result<ir::Attributes> resize(const tfl::Operator& op) {
-  const auto* source = PERAXIS_TRY(options<tfl::ResizeNearestNeighborOptions>(op));
+  const T* source = PERAXIS_TRY(options<T>(op));
   ir::ResizeAttributes out;
   if (source == nullptr) return ir::Attributes{out};
   out.align_corners = source->align_corners();
@@ -156,6 +172,69 @@ Result<ir::Attributes> resize(const tfl::Operator& op) {
 Result<ir::Attributes> leaky_relu(const tfl::Operator& op) {
   const auto* source = PERAXIS_TRY(required_options<tfl::LeakyReluOptions>(op));
   return ir::Attributes{ir::LeakyReluAttributes{source->alpha()}};
+}
+
+Result<ir::Attributes> transpose_conv(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::TransposeConvOptions>(op));
+  ir::TransposeConvAttributes out;
+  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.stride_h = source->stride_h();
+  out.stride_w = source->stride_w();
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  out.int32_bias = names_int32(source->quantized_bias_type());
+  return ir::Attributes{out};
+}
+
+template <class T>
+Result<ir::Attributes> block(const tfl::Operator& op) {
+  const T* source = PERAXIS_TRY(required_options<T>(op));
+  return ir::Attributes{ir::BlockAttributes{source->block_size()}};
+}
+
+Result<ir::Attributes> gather(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::GatherOptions>(op));
+  if (source == nullptr) return ir::Attributes{ir::GatherAttributes{}};
+  return ir::Attributes{ir::GatherAttributes{source->axis(), source->batch_dims()}};
+}
+
+Result<ir::Attributes> pack(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::PackOptions>(op));
+  return ir::Attributes{ir::PackAttributes{source->axis(), source->values_count()}};
+}
+
+Result<ir::Attributes> unpack(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::UnpackOptions>(op));
+  return ir::Attributes{ir::PackAttributes{source->axis(), source->num()}};
+}
+
+Result<ir::Attributes> squeeze(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::SqueezeOptions>(op));
+  ir::SqueezeAttributes out;
+  if (source == nullptr || source->squeeze_dims() == nullptr) return ir::Attributes{out};
+  if (source->squeeze_dims()->size() > ir::kMaxRank) {
+    return fail(ErrorCode::InvalidModel, "{} dimensions to drop; the limit is {}",
+                source->squeeze_dims()->size(), ir::kMaxRank);
+  }
+  out.dims.assign(source->squeeze_dims()->begin(), source->squeeze_dims()->end());
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> mirror_pad(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::MirrorPadOptions>(op));
+  switch (source->mode()) {
+    case tfl::MirrorPadMode::REFLECT:
+      return ir::Attributes{ir::MirrorPadAttributes{false}};
+    case tfl::MirrorPadMode::SYMMETRIC:
+      return ir::Attributes{ir::MirrorPadAttributes{true}};
+  }
+  return fail(ErrorCode::InvalidModel, "the mode {} is not REFLECT (0) or SYMMETRIC (1)",
+              static_cast<int>(source->mode()));
+}
+
+Result<ir::Attributes> batch_matmul(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::BatchMatMulOptions>(op));
+  if (source == nullptr) return ir::Attributes{ir::BatchMatmulAttributes{}};
+  return ir::Attributes{ir::BatchMatmulAttributes{source->adj_x(), source->adj_y()}};
 }
 
 Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op) {
@@ -178,25 +257,49 @@ Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op)
     case ir::OpKind::Softmax:
       return softmax(op);
     case ir::OpKind::Mean:
+    case ir::OpKind::Sum:
+    case ir::OpKind::ReduceMax:
+    case ir::OpKind::ReduceMin:
       return reduce(op);
+    case ir::OpKind::Div:
+      return binary<tfl::DivOptions>(op);
+    case ir::OpKind::TransposeConv:
+      return transpose_conv(op);
+    case ir::OpKind::DepthToSpace:
+      return block<tfl::DepthToSpaceOptions>(op);
+    case ir::OpKind::SpaceToDepth:
+      return block<tfl::SpaceToDepthOptions>(op);
+    case ir::OpKind::Gather:
+      return gather(op);
+    case ir::OpKind::Pack:
+      return pack(op);
+    case ir::OpKind::Unpack:
+      return unpack(op);
+    case ir::OpKind::Squeeze:
+      return squeeze(op);
+    case ir::OpKind::MirrorPad:
+      return mirror_pad(op);
+    case ir::OpKind::BatchMatmul:
+      return batch_matmul(op);
+    case ir::OpKind::DetectionPostProcess:
+      return read_detection(op);
     case ir::OpKind::Sub:
       return binary<tfl::SubOptions>(op);
     case ir::OpKind::StridedSlice:
       return strided_slice(op);
     case ir::OpKind::Split:
-      return split(op);
+      return split<tfl::SplitOptions>(op);
+    case ir::OpKind::SplitV:
+      return split<tfl::SplitVOptions>(op);
     case ir::OpKind::ResizeNearestNeighbor:
-      return resize(op);
+      return resize<tfl::ResizeNearestNeighborOptions>(op);
+    case ir::OpKind::ResizeBilinear:
+      return resize<tfl::ResizeBilinearOptions>(op);
     case ir::OpKind::LeakyRelu:
       return leaky_relu(op);
-    case ir::OpKind::Logistic:
-    case ir::OpKind::Reshape:
-    case ir::OpKind::Pad:
-    case ir::OpKind::Transpose:
-    case ir::OpKind::Quantize:
+    default:  // ops.def says that they have none
       return no_attributes(op);
   }
-  return no_attributes(op);
 }
 
 // Old files hold the operator in a byte, new ones in an int32 beside it (the byte then says 127 when the
@@ -211,6 +314,8 @@ Result<ir::OpKind> read_kind(const tfl::Model& model, const tfl::Operator& op, s
   const int32_t code =
       std::max(int32_t{entry.deprecated_builtin_code()}, static_cast<int32_t>(entry.builtin_code()));
   if (code == static_cast<int32_t>(tfl::BuiltinOperator::CUSTOM)) {
+    if (entry.custom_code() != nullptr && entry.custom_code()->str() == kDetectionName)
+      return ir::OpKind::DetectionPostProcess;
     return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported",
                 index, entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
   }

@@ -34,6 +34,9 @@ std::string tensor_name(const tfl::Tensor& tensor);
 // The name, type, shape, quantization and constant data of one tensor.
 Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& tensor, CopyBudget& budget);
 
+// The options of TFLite_Detection_PostProcess.
+Result<ir::Attributes> read_detection(const tfl::Operator& op);
+
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
 Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index,
                              size_t tensor_count);

@@ -58,6 +58,7 @@ struct NoAttributes {
 };
 struct BinaryAttributes {
   Activation activation = Activation::None;
+  bool pot_scale_int16 = true;  // ADD and SUB of int16: whether scales that are powers of two may be shifts
   bool operator==(const BinaryAttributes&) const = default;
 };
 struct ConvAttributes {  // CONV_2D and DEPTHWISE_CONV_2D
@@ -65,11 +66,13 @@ struct ConvAttributes {  // CONV_2D and DEPTHWISE_CONV_2D
   int32_t stride_h = 1, stride_w = 1;
   int32_t dilation_h = 1, dilation_w = 1;
   Activation activation = Activation::None;
+  bool int32_bias = false;  // int16 activations: the file names int32 as the type of bias and accumulator
   bool operator==(const ConvAttributes&) const = default;
 };
 struct FullyConnectedAttributes {
   Activation activation = Activation::None;
   bool keep_num_dims = false;
+  bool int32_bias = false;  // as in ConvAttributes
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 struct PoolAttributes {
@@ -108,11 +111,52 @@ struct LeakyReluAttributes {
   float alpha = 0.0F;
   bool operator==(const LeakyReluAttributes&) const = default;
 };
+struct TransposeConvAttributes {
+  Padding padding = Padding::Same;
+  int32_t stride_h = 1, stride_w = 1;
+  Activation activation = Activation::None;
+  bool int32_bias = false;  // as in ConvAttributes
+  bool operator==(const TransposeConvAttributes&) const = default;
+};
+struct BlockAttributes {  // DEPTH_TO_SPACE and SPACE_TO_DEPTH
+  int32_t block_size = 1;
+  bool operator==(const BlockAttributes&) const = default;
+};
+struct GatherAttributes {
+  int32_t axis = 0, batch_dims = 0;  // may be negative, as in the file
+  bool operator==(const GatherAttributes&) const = default;
+};
+struct PackAttributes {  // PACK and UNPACK
+  int32_t axis = 0;
+  int32_t count = 1;  // inputs of PACK, outputs of UNPACK
+  bool operator==(const PackAttributes&) const = default;
+};
+struct SqueezeAttributes {
+  std::vector<int32_t> dims;  // none: every dimension of size 1
+  bool operator==(const SqueezeAttributes&) const = default;
+};
+struct MirrorPadAttributes {
+  bool symmetric = false;  // with the edge, else without (REFLECT)
+  bool operator==(const MirrorPadAttributes&) const = default;
+};
+struct BatchMatmulAttributes {
+  bool adj_x = false, adj_y = false;  // the last two dimensions of that operand are swapped
+  bool operator==(const BatchMatmulAttributes&) const = default;
+};
+struct DetectionAttributes {  // the custom operator TFLite_Detection_PostProcess
+  int32_t max_detections = 1, max_classes_per_detection = 1, detections_per_class = 100, num_classes = 1;
+  bool use_regular_nms = false;
+  float nms_score_threshold = 0.0F, nms_iou_threshold = 0.5F;
+  float y_scale = 1.0F, x_scale = 1.0F, h_scale = 1.0F, w_scale = 1.0F;
+  bool operator==(const DetectionAttributes&) const = default;
+};
 
 using Attributes =
     std::variant<NoAttributes, BinaryAttributes, ConvAttributes, FullyConnectedAttributes, PoolAttributes,
                  ConcatenationAttributes, SoftmaxAttributes, ReduceAttributes, StridedSliceAttributes,
-                 SplitAttributes, ResizeAttributes, LeakyReluAttributes>;
+                 SplitAttributes, ResizeAttributes, LeakyReluAttributes, TransposeConvAttributes,
+                 BlockAttributes, GatherAttributes, PackAttributes, SqueezeAttributes, MirrorPadAttributes,
+                 BatchMatmulAttributes, DetectionAttributes>;
 
 enum class OpKind : uint8_t {
 #define PERAXIS_OP(kind, name, code, attributes) kind,
@@ -148,6 +192,10 @@ struct Graph {
 // shape rule, types and quantization that LiteRT accepts (litert-arithmetic.md), constant sizes.
 // The error names operator, tensor, value and limit.
 Status verify(const Graph& graph);
+
+// The part of it that concerns one operator: its tensors and its rule. The operator's tensor indices must lie
+// inside the graph.
+Status verify_op(const Graph& graph, size_t op_index);
 
 // Text form: one line a tensor or operator; constants by size and hash only unless `with_data`.
 // parse(print(g, true)) is g again.

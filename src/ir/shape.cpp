@@ -72,7 +72,10 @@ Result<int64_t> normalize_axis(int64_t axis, int64_t rank) {
   return axis < 0 ? axis + rank : axis;
 }
 
-Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, std::string_view role) {
+namespace {
+
+// A constant whose bytes are all there.
+Result<const Tensor*> constant_tensor(const Graph& graph, int32_t index, std::string_view role) {
   if (index < 0 || static_cast<size_t>(index) >= graph.tensors.size()) {
     return fail(ErrorCode::InvalidModel, "{} is missing", role);
   }
@@ -81,17 +84,36 @@ Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, s
     return fail(ErrorCode::Unsupported, "{} ({}) is computed at run time; only a constant is supported", role,
                 tensor_label(graph, index));
   }
-  if (tensor.type != DataType::Int32) {
-    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role,
-                tensor_label(graph, index), data_type_name(tensor.type));
-  }
   if (static_cast<int64_t>(tensor.data.size()) != tensor.bytes()) {
     return fail(ErrorCode::InvalidModel, "{} ({}) has {} data bytes, its shape {} needs {}", role,
                 tensor_label(graph, index), tensor.data.size(), shape_text(tensor.shape), tensor.bytes());
   }
-  std::vector<int32_t> values(tensor.data.size() / sizeof(int32_t));
+  return &tensor;
+}
+
+template <class T>
+std::vector<T> values_of(const Tensor& tensor) {
+  std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   return values;
+}
+
+}  // namespace
+
+Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, std::string_view role) {
+  const Tensor& tensor = *PERAXIS_TRY(constant_tensor(graph, index, role));
+  if (tensor.type != DataType::Int32) {
+    return fail(ErrorCode::Unsupported, "{} ({}) is {}; only int32 is supported", role,
+                tensor_label(graph, index), data_type_name(tensor.type));
+  }
+  return values_of<int32_t>(tensor);
+}
+
+Result<std::vector<int64_t>> constant_integers(const Graph& graph, int32_t index, std::string_view role) {
+  const Tensor& tensor = *PERAXIS_TRY(constant_tensor(graph, index, role));
+  if (tensor.type == DataType::Int64) return values_of<int64_t>(tensor);
+  const std::vector<int32_t> narrow = PERAXIS_TRY(constant_int32(graph, index, role));
+  return std::vector<int64_t>(narrow.begin(), narrow.end());
 }
 
 Result<std::vector<int32_t>> broadcast_shape(std::span<const int32_t> a, std::span<const int32_t> b) {
@@ -233,30 +255,56 @@ Result<SliceAxis> resolve_axis(int64_t size, int64_t begin, int64_t end, int64_t
 Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std::span<const int32_t> begin,
                                             std::span<const int32_t> end, std::span<const int32_t> strides,
                                             const StridedSliceAttributes& attributes) {
-  if (attributes.ellipsis_mask != 0 || attributes.new_axis_mask != 0 || attributes.offset) {
-    return fail(ErrorCode::Unsupported,
-                "ellipsis_mask {}, new_axis_mask {}, offset {}: only 0, 0, false is supported",
-                attributes.ellipsis_mask, attributes.new_axis_mask, attributes.offset);
+  if (attributes.offset) {
+    return fail(ErrorCode::Unsupported, "the end input counts from the begin (offset true); not supported");
   }
-  if (begin.size() != end.size() || begin.size() != strides.size() || begin.size() > input.size()) {
+  if (begin.size() != end.size() || begin.size() != strides.size() || begin.size() > 2 * kMaxRank) {
     return fail(ErrorCode::InvalidModel,
                 "begin, end and strides have {}, {} and {} entries for a tensor of rank {}", begin.size(),
                 end.size(), strides.size(), input.size());
   }
   const auto bit = [](int32_t mask, size_t i) { return ((static_cast<uint32_t>(mask) >> i) & 1U) != 0; };
+  size_t consumed = 0;  // entries that stand for a dimension of the input
+  size_t ellipses = 0;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const bool ellipsis = bit(attributes.ellipsis_mask, i);
+    ellipses += ellipsis ? 1 : 0;
+    consumed += ellipsis || bit(attributes.new_axis_mask, i) ? 0 : 1;
+  }
+  if (consumed > input.size() || ellipses > 1) {
+    return fail(ErrorCode::InvalidModel,
+                "{} entries and {} ellipses (ellipsis_mask {}, new_axis_mask {}) for a tensor of rank {}",
+                consumed, ellipses, attributes.ellipsis_mask, attributes.new_axis_mask, input.size());
+  }
+  if (ellipses == 1 && consumed == input.size()) {
+    return fail(ErrorCode::Unsupported,
+                "an ellipsis (ellipsis_mask {}) that stands for no dimension; LiteRT takes it for one",
+                attributes.ellipsis_mask);
+  }
   ResolvedSlice slice;
-  for (size_t i = 0; i < input.size(); ++i) {
-    if (i >= begin.size()) {  // dimensions behind the last entry are taken whole
-      slice.axes.push_back({0, 1, input[i], false});
-    } else {
-      slice.axes.push_back(
-          PERAXIS_TRY_NOTE(resolve_axis(input[i], begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
-                                        bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)),
-                           "in dimension {}", i));
+  const auto take_whole = [&] {
+    const int32_t size = input[slice.axes.size()];
+    slice.axes.push_back({0, 1, size, false});
+    slice.output_shape.push_back(size);
+  };
+  for (size_t i = 0; i < begin.size(); ++i) {
+    if (bit(attributes.ellipsis_mask, i)) {
+      for (size_t left = input.size() - consumed; left > 0; --left) take_whole();
+      continue;
     }
+    if (bit(attributes.new_axis_mask, i)) {
+      slice.output_shape.push_back(1);
+      continue;
+    }
+    const size_t dimension = slice.axes.size();
+    slice.axes.push_back(PERAXIS_TRY_NOTE(
+        resolve_axis(input[dimension], begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
+                     bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)),
+        "in dimension {}", dimension));
     const SliceAxis& axis = slice.axes.back();
     if (!axis.shrink) slice.output_shape.push_back(static_cast<int32_t>(axis.size));
   }
+  while (slice.axes.size() < input.size()) take_whole();  // dimensions behind the last entry
   return slice;
 }
 

@@ -33,6 +33,9 @@ Result<int64_t> normalize_axis(int64_t axis, int64_t rank);
 // tensor is computed at run time or is not int32; the message names the tensor and `role`.
 Result<std::vector<int32_t>> constant_int32(const Graph& graph, int32_t index, std::string_view role);
 
+// The values of a constant int32 or int64 tensor, under the same conditions.
+Result<std::vector<int64_t>> constant_integers(const Graph& graph, int32_t index, std::string_view role);
+
 // TFLite's broadcasting: shapes are aligned at the last dimension, ones stretch.
 Result<std::vector<int32_t>> broadcast_shape(std::span<const int32_t> a, std::span<const int32_t> b);
 

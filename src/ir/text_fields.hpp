@@ -10,6 +10,7 @@ void visit_fields(Visit&& visit, T& a) {
   using Type = std::remove_const_t<T>;
   if constexpr (std::is_same_v<Type, BinaryAttributes>) {
     visit("activation", a.activation);
+    visit("pot_scale_int16", a.pot_scale_int16);
   } else if constexpr (std::is_same_v<Type, ConvAttributes>) {
     visit("padding", a.padding);
     visit("stride_h", a.stride_h);
@@ -17,9 +18,11 @@ void visit_fields(Visit&& visit, T& a) {
     visit("dilation_h", a.dilation_h);
     visit("dilation_w", a.dilation_w);
     visit("activation", a.activation);
+    visit("int32_bias", a.int32_bias);
   } else if constexpr (std::is_same_v<Type, FullyConnectedAttributes>) {
     visit("activation", a.activation);
     visit("keep_num_dims", a.keep_num_dims);
+    visit("int32_bias", a.int32_bias);
   } else if constexpr (std::is_same_v<Type, PoolAttributes>) {
     visit("padding", a.padding);
     visit("stride_h", a.stride_h);
@@ -48,6 +51,39 @@ void visit_fields(Visit&& visit, T& a) {
     visit("half_pixel_centers", a.half_pixel_centers);
   } else if constexpr (std::is_same_v<Type, LeakyReluAttributes>) {
     visit("alpha", a.alpha);
+  } else if constexpr (std::is_same_v<Type, TransposeConvAttributes>) {
+    visit("padding", a.padding);
+    visit("stride_h", a.stride_h);
+    visit("stride_w", a.stride_w);
+    visit("activation", a.activation);
+    visit("int32_bias", a.int32_bias);
+  } else if constexpr (std::is_same_v<Type, BlockAttributes>) {
+    visit("block_size", a.block_size);
+  } else if constexpr (std::is_same_v<Type, GatherAttributes>) {
+    visit("axis", a.axis);
+    visit("batch_dims", a.batch_dims);
+  } else if constexpr (std::is_same_v<Type, PackAttributes>) {
+    visit("axis", a.axis);
+    visit("count", a.count);
+  } else if constexpr (std::is_same_v<Type, SqueezeAttributes>) {
+    visit("dims", a.dims);
+  } else if constexpr (std::is_same_v<Type, MirrorPadAttributes>) {
+    visit("symmetric", a.symmetric);
+  } else if constexpr (std::is_same_v<Type, BatchMatmulAttributes>) {
+    visit("adj_x", a.adj_x);
+    visit("adj_y", a.adj_y);
+  } else if constexpr (std::is_same_v<Type, DetectionAttributes>) {
+    visit("max_detections", a.max_detections);
+    visit("max_classes_per_detection", a.max_classes_per_detection);
+    visit("detections_per_class", a.detections_per_class);
+    visit("num_classes", a.num_classes);
+    visit("use_regular_nms", a.use_regular_nms);
+    visit("nms_score_threshold", a.nms_score_threshold);
+    visit("nms_iou_threshold", a.nms_iou_threshold);
+    visit("y_scale", a.y_scale);
+    visit("x_scale", a.x_scale);
+    visit("h_scale", a.h_scale);
+    visit("w_scale", a.w_scale);
   } else {
     static_assert(std::is_same_v<Type, NoAttributes>, "list the fields of a new attribute type here");
   }

@@ -162,6 +162,15 @@ Status parse_field(std::string_view value, int32_t& out) {
 Status parse_field(std::string_view value, float& out) {
   return parse_number(value, out);
 }
+Status parse_field(std::string_view value, std::vector<int32_t>& out) {
+  out.clear();
+  Cursor cursor(value);
+  if (cursor.at_end()) return {};
+  do {
+    out.push_back(PERAXIS_TRY(cursor.take_number<int32_t>()));
+  } while (cursor.accept(','));
+  return expect_end(cursor);
+}
 Status parse_field(std::string_view value, bool& out) {
   if (value != "true" && value != "false")
     return fail(ErrorCode::InvalidModel, "'{}' is not true or false", value.substr(0, 40));

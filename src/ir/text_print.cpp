@@ -9,6 +9,7 @@
 // An absent optional input is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats
 // have nine digits, which give back the very same float32.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/hash.hpp"
 #include "ir/shape.hpp"
@@ -46,6 +47,9 @@ std::string field_text(int32_t value) {
 }
 std::string field_text(int64_t value) {
   return fmt::format("{}", value);
+}
+std::string field_text(const std::vector<int32_t>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
 }
 std::string field_text(Padding value) {
   return padding_name(value);

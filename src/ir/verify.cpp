@@ -104,9 +104,20 @@ Status verify_rule(const Graph& graph, const Op& op) {
   const rules::OpView view(graph, op);
   switch (op.kind) {
     case OpKind::Add:
+    case OpKind::Div:
     case OpKind::Mul:
     case OpKind::Sub:
       return rules::verify_binary(view);
+    case OpKind::Maximum:
+    case OpKind::Minimum:
+      return rules::verify_extremum(view);
+    case OpKind::FloorDiv:
+    case OpKind::FloorMod:
+      return rules::verify_floor(view);
+    case OpKind::SquaredDifference:
+      return rules::verify_squared_difference(view);
+    case OpKind::Prelu:
+      return rules::verify_prelu(view);
     case OpKind::AveragePool2D:
     case OpKind::MaxPool2D:
       return rules::verify_pool(view);
@@ -115,30 +126,97 @@ Status verify_rule(const Graph& graph, const Op& op) {
     case OpKind::Conv2D:
     case OpKind::DepthwiseConv2D:
       return rules::verify_convolution(view);
+    case OpKind::TransposeConv:
+      return rules::verify_transpose_conv(view);
     case OpKind::FullyConnected:
       return rules::verify_fully_connected(view);
-    case OpKind::Logistic:
-      return rules::verify_logistic(view);
-    case OpKind::Reshape:
-      return rules::verify_reshape(view);
-    case OpKind::Softmax:
-      return rules::verify_softmax(view);
-    case OpKind::Pad:
-      return rules::verify_pad(view);
-    case OpKind::Transpose:
-      return rules::verify_transpose(view);
-    case OpKind::Mean:
-      return rules::verify_mean(view);
-    case OpKind::StridedSlice:
-      return rules::verify_strided_slice(view);
-    case OpKind::Split:
-      return rules::verify_split(view);
-    case OpKind::ResizeNearestNeighbor:
-      return rules::verify_resize(view);
-    case OpKind::LeakyRelu:
-      return rules::verify_leaky_relu(view);
+    case OpKind::BatchMatmul:
+      return rules::verify_batch_matmul(view);
     case OpKind::Quantize:
       return rules::verify_quantize(view);
+    case OpKind::Dequantize:
+      return rules::verify_dequantize(view);
+    case OpKind::Cast:
+      return rules::verify_cast(view);
+    case OpKind::Logistic:
+      return rules::verify_logistic(view);
+    case OpKind::Softmax:
+      return rules::verify_softmax(view);
+    case OpKind::LeakyRelu:
+      return rules::verify_leaky_relu(view);
+    case OpKind::Relu:
+    case OpKind::Relu6:
+    case OpKind::ReluN1To1:
+      return rules::verify_rectifier(view);
+    case OpKind::Tanh:
+      return rules::verify_tanh(view);
+    case OpKind::HardSwish:
+      return rules::verify_hard_swish(view);
+    case OpKind::Exp:
+    case OpKind::Sqrt:
+    case OpKind::Rsqrt:
+      return rules::verify_root(view);
+    case OpKind::Abs:
+    case OpKind::Neg:
+      return rules::verify_sign(view);
+    case OpKind::Mean:
+    case OpKind::Sum:
+    case OpKind::ReduceMax:
+    case OpKind::ReduceMin:
+      return rules::verify_reduction(view);
+    case OpKind::ArgMax:
+    case OpKind::ArgMin:
+      return rules::verify_arg(view);
+    case OpKind::TopK:
+      return rules::verify_topk(view);
+    case OpKind::ResizeNearestNeighbor:
+    case OpKind::ResizeBilinear:
+      return rules::verify_resize(view);
+    case OpKind::Reshape:
+      return rules::verify_reshape(view);
+    case OpKind::Squeeze:
+      return rules::verify_squeeze(view);
+    case OpKind::ExpandDims:
+      return rules::verify_expand_dims(view);
+    case OpKind::Transpose:
+      return rules::verify_transpose(view);
+    case OpKind::Pad:
+    case OpKind::PadV2:
+      return rules::verify_pad(view);
+    case OpKind::MirrorPad:
+      return rules::verify_mirror_pad(view);
+    case OpKind::StridedSlice:
+      return rules::verify_strided_slice(view);
+    case OpKind::Slice:
+      return rules::verify_slice(view);
+    case OpKind::Split:
+      return rules::verify_split(view);
+    case OpKind::SplitV:
+      return rules::verify_split_v(view);
+    case OpKind::Pack:
+      return rules::verify_pack(view);
+    case OpKind::Unpack:
+      return rules::verify_unpack(view);
+    case OpKind::Gather:
+      return rules::verify_gather(view);
+    case OpKind::GatherNd:
+      return rules::verify_gather_nd(view);
+    case OpKind::DepthToSpace:
+    case OpKind::SpaceToDepth:
+      return rules::verify_block(view);
+    case OpKind::BatchToSpace:
+    case OpKind::SpaceToBatch:
+      return rules::verify_batch_block(view);
+    case OpKind::BroadcastTo:
+      return rules::verify_broadcast_to(view);
+    case OpKind::Shape:
+      return rules::verify_shape(view);
+    case OpKind::Fill:
+      return rules::verify_fill(view);
+    case OpKind::Range:
+      return rules::verify_range(view);
+    case OpKind::DetectionPostProcess:
+      return rules::verify_detection(view);
   }
   return fail(ErrorCode::Internal, "no rule for this operator");
 }
@@ -159,6 +237,7 @@ Status verify_activation(const Graph& graph, const Op& op) {
       },
       op.attributes);
   if (activation != Activation::Relu6 && activation != Activation::ReluN1To1) return {};
+  if (!rules::is_quantized_type(graph.tensor(op.outputs[0]).type)) return {};
   const float bound = activation == Activation::Relu6 ? 6.0F : 1.0F;
   const float scale = graph.tensor(op.outputs[0]).quant.scale[0];
   if (static_cast<double>(bound / scale) < 2147483647.0) return {};
@@ -168,7 +247,23 @@ Status verify_activation(const Graph& graph, const Op& op) {
               static_cast<double>(bound) / static_cast<double>(scale));
 }
 
+Status verify_operator(const Graph& graph, const Op& op) {
+  PERAXIS_TRY(verify_rule(graph, op));
+  return verify_activation(graph, op);
+}
+
 }  // namespace
+
+Status verify_op(const Graph& graph, size_t op_index) {
+  const Op& op = graph.ops[op_index];
+  for (const std::vector<int32_t>* list : {&op.inputs, &op.outputs}) {
+    for (const int32_t index : *list) {
+      if (index == kAbsent) continue;
+      PERAXIS_TRY(labelled(verify_tensor(graph.tensor(index)), tensor_label(graph, index)));
+    }
+  }
+  return labelled(verify_operator(graph, op), graph.op_label(op_index));
+}
 
 Status verify(const Graph& graph) {
   for (size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -182,8 +277,7 @@ Status verify(const Graph& graph) {
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     Status status = verify_links(graph, op, definitions);
-    if (status) status = verify_rule(graph, op);
-    if (status) status = verify_activation(graph, op);
+    if (status) status = verify_operator(graph, op);
     PERAXIS_TRY(labelled(std::move(status), graph.op_label(i)));
   }
   if (graph.outputs.empty()) return fail(ErrorCode::InvalidModel, "graph: it has no outputs");

@@ -26,9 +26,17 @@ bool is_8bit(ir::DataType type) {
   return type == ir::DataType::Int8 || type == ir::DataType::UInt8;
 }
 
-Result<Quant> activation_quant(const Context& context, const ir::Tensor& tensor) {
+Result<Quant> byte_quant(const Context& context, const ir::Tensor& tensor) {
   if (!is_8bit(tensor.type)) {
     return fail(ErrorCode::Unsupported, "{}: tensor '{}' is {}, only int8 and uint8 are supported",
+                context.label(), tensor.name, ir::data_type_name(tensor.type));
+  }
+  return activation_quant(context, tensor);
+}
+
+Result<Quant> activation_quant(const Context& context, const ir::Tensor& tensor) {
+  if (!is_8bit(tensor.type) && tensor.type != ir::DataType::Int16) {
+    return fail(ErrorCode::Unsupported, "{}: tensor '{}' is {}, only int8, uint8 and int16 are supported",
                 context.label(), tensor.name, ir::data_type_name(tensor.type));
   }
   if (tensor.quant.scale.size() != 1 || tensor.quant.zero_point.size() != 1) {

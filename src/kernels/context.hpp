@@ -53,9 +53,11 @@ struct Quant {
   int32_t zero_point = 0;
 };
 
-// Scale and zero point of an int8 or uint8 activation: exactly one, the scale positive and finite, the
+// Scale and zero point of an int8, uint8 or int16 activation: exactly one, the scale positive and finite, the
 // zero point a value of the type.
 Result<Quant> activation_quant(const Context& context, const ir::Tensor& tensor);
+// The same of an int8 or uint8 one only.
+Result<Quant> byte_quant(const Context& context, const ir::Tensor& tensor);
 
 // An int32 operand such as axes, paddings or a size.
 Result<std::vector<int32_t>> integer_operand(const Context& context, size_t input);

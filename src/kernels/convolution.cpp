@@ -48,23 +48,7 @@ Result<std::vector<int32_t>> read_bias(const Context& context, size_t channels) 
   return bias;
 }
 
-// uint8 convolutions round the product of the two scales to float32 first; int8 ones stay in double.
-std::vector<num::Multiplier> convolution_multipliers(const Context& context, size_t channels, Quant input,
-                                                     Quant output) {
-  const std::vector<float>& scales = context.input(1).quant.scale;
-  std::vector<num::Multiplier> multipliers(channels);
-  for (size_t c = 0; c < channels; ++c) {
-    const float weight_scale = scales[scales.size() > 1 ? c : 0];
-    const float narrow_product = input.scale * weight_scale;
-    const double wide_product = static_cast<double>(input.scale) * static_cast<double>(weight_scale);
-    const double product =
-        context.output().type == ir::DataType::UInt8 ? static_cast<double>(narrow_product) : wide_product;
-    multipliers[c] = num::quantize_multiplier(product / static_cast<double>(output.scale));
-  }
-  return multipliers;
-}
-
-Status check_geometry(const Context& context, const Convolution& conv, const ir::ConvAttributes& a,
+Status check_geometry(const Context& context, const ConvolutionShape& conv, const ir::ConvAttributes& a,
                       bool depthwise) {
   const std::vector<int32_t>& weights = context.input(1).shape;
   const int64_t in_c = conv.input.c;
@@ -94,12 +78,26 @@ Status check_geometry(const Context& context, const Convolution& conv, const ir:
 
 }  // namespace
 
-Result<Convolution> prepare_convolution(const Context& context) {
+// uint8 convolutions round the product of the two scales to float32 first; int8 ones stay in double.
+std::vector<num::Multiplier> convolution_multipliers(const Context& context, size_t channels, Quant input,
+                                                     Quant output) {
+  const std::vector<float>& scales = context.input(1).quant.scale;
+  std::vector<num::Multiplier> multipliers(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const float weight_scale = scales[scales.size() > 1 ? c : 0];
+    const float narrow_product = input.scale * weight_scale;
+    const double wide_product = static_cast<double>(input.scale) * static_cast<double>(weight_scale);
+    const double product =
+        context.output().type == ir::DataType::UInt8 ? static_cast<double>(narrow_product) : wide_product;
+    multipliers[c] = num::quantize_multiplier(product / static_cast<double>(output.scale));
+  }
+  return multipliers;
+}
+
+Result<ConvolutionShape> prepare_convolution_shape(const Context& context) {
   const bool depthwise = context.op().kind == ir::OpKind::DepthwiseConv2D;
   PERAXIS_TRY(check_arity(context, depthwise ? 2 : 3, 3));
   const auto* a = PERAXIS_TRY(attributes<ir::ConvAttributes>(context));
-  const Quant input = PERAXIS_TRY(activation_quant(context, context.input(0)));
-  const Quant output = PERAXIS_TRY(activation_quant(context, context.output()));
   const std::vector<int32_t>& weights = context.input(1).shape;
   if (context.input(0).shape.size() != 4 || weights.size() != 4 || context.output().shape.size() != 4) {
     return fail(ErrorCode::InvalidModel, "{}: input {}, weights {} and output {} must have rank 4",
@@ -112,12 +110,10 @@ Result<Convolution> prepare_convolution(const Context& context) {
                 context.label(), weights[1], weights[2], a->stride_h, a->stride_w, a->dilation_h,
                 a->dilation_w);
   }
-  Convolution conv;
+  ConvolutionShape conv;
   conv.input = ir::nhwc(context.input(0));
   conv.output = ir::nhwc(context.output());
   PERAXIS_TRY(check_geometry(context, conv, *a, depthwise));
-  const auto channels = static_cast<size_t>(conv.output.c);
-  PERAXIS_TRY(check_weights(context, channels, depthwise ? 3 : 0));
   conv.kernel_h = weights[1];
   conv.kernel_w = weights[2];
   conv.depth = depthwise ? 1 : weights[3];
@@ -128,6 +124,19 @@ Result<Convolution> prepare_convolution(const Context& context) {
   conv.dilation_w = a->dilation_w;
   conv.pad_top = ir::spatial_axis(conv.input.h, weights[1], a->stride_h, a->dilation_h, a->padding).before;
   conv.pad_left = ir::spatial_axis(conv.input.w, weights[2], a->stride_w, a->dilation_w, a->padding).before;
+  return conv;
+}
+
+Result<Convolution> prepare_convolution(const Context& context) {
+  const bool depthwise = context.op().kind == ir::OpKind::DepthwiseConv2D;
+  PERAXIS_TRY(check_arity(context, depthwise ? 2 : 3, 3));
+  const auto* a = PERAXIS_TRY(attributes<ir::ConvAttributes>(context));
+  const Quant input = PERAXIS_TRY(byte_quant(context, context.input(0)));
+  const Quant output = PERAXIS_TRY(byte_quant(context, context.output()));
+  Convolution conv;
+  static_cast<ConvolutionShape&>(conv) = PERAXIS_TRY(prepare_convolution_shape(context));
+  const auto channels = static_cast<size_t>(conv.output.c);
+  PERAXIS_TRY(check_weights(context, channels, depthwise ? 3 : 0));
   conv.type = context.output().type;
   conv.input_zero = input.zero_point;
   // int8 kernels never look at the weights' zero point; LiteRT refuses conv_2d models that have one.
@@ -151,8 +160,8 @@ Result<Convolution> prepare_convolution(const Context& context) {
 Result<FullyConnected> prepare_fully_connected(const Context& context) {
   PERAXIS_TRY(check_arity(context, 2, 3));
   const auto* a = PERAXIS_TRY(attributes<ir::FullyConnectedAttributes>(context));
-  const Quant input = PERAXIS_TRY(activation_quant(context, context.input(0)));
-  const Quant output = PERAXIS_TRY(activation_quant(context, context.output()));
+  const Quant input = PERAXIS_TRY(byte_quant(context, context.input(0)));
+  const Quant output = PERAXIS_TRY(byte_quant(context, context.output()));
   const ir::Tensor& weights = context.input(1);
   if (weights.shape.size() != 2 || weights.shape[0] < 1 || weights.shape[1] < 1) {
     return fail(ErrorCode::InvalidModel, "{}: weights have shape {}, expected [units,depth]", context.label(),

@@ -24,13 +24,24 @@ struct Requantize {
   }
 };
 
-struct Convolution {
+struct ConvolutionShape {
   ir::Nhwc input, output;
   int64_t kernel_h = 1, kernel_w = 1;
   int64_t depth = 1;              // input channels behind one output channel
   int64_t outputs_per_group = 1;  // output channels that read the same input channels
   int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   int64_t pad_top = 0, pad_left = 0;
+};
+
+// For conv_2d (grouped too) and depthwise_conv_2d of any type.
+Result<ConvolutionShape> prepare_convolution_shape(const Context& context);
+
+// One multiplier an output channel, of the weights in input 1.
+std::vector<num::Multiplier> convolution_multipliers(const Context& context, size_t channels, Quant input,
+                                                     Quant output);
+
+// int8 and uint8.
+struct Convolution : ConvolutionShape {
   ir::DataType type = ir::DataType::Int8;  // of input, weights and output
   int32_t input_zero = 0, weight_zero = 0;
   const uint8_t* input_values = nullptr;   // NHWC
@@ -40,8 +51,13 @@ struct Convolution {
   Requantize requantize;
 };
 
-// For conv_2d (grouped too) and depthwise_conv_2d.
+// For conv_2d (grouped too) and depthwise_conv_2d of int8 and uint8.
 Result<Convolution> prepare_convolution(const Context& context);
+
+// Whether the operator is the int8 or uint8 one, which the fast loops are for.
+inline bool takes_bytes(const Context& context) {
+  return context.op().outputs.empty() || is_8bit(context.output().type);
+}
 
 struct FullyConnected {
   int64_t batches = 1, depth = 1, units = 1;

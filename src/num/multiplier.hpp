@@ -37,6 +37,16 @@ constexpr int32_t multiply_two_roundings(int32_t x, Multiplier m) {
   return static_cast<int32_t>(shift_ties_away(doubling_high_mul_saturating(shifted, m.mantissa), right));
 }
 
+// LiteRT's product for int16 activations: an int64 accumulator, the mantissa rounded to 15 bits, one rounding
+// with ties towards plus infinity. Exponents -31..14; the low 32 bits of the result count.
+constexpr int32_t multiply_15_bits(int64_t x, Multiplier m) {
+  const int64_t reduced = m.mantissa < 0x7FFF0000 ? (int64_t{m.mantissa} + (1 << 15)) >> 16 : 0x7FFF;
+  const int shift = 15 - m.exponent;
+  const uint64_t product = static_cast<uint64_t>(x) * static_cast<uint64_t>(reduced);
+  const uint64_t half = uint64_t{1} << (shift - 1);
+  return wrap_int32(static_cast<int64_t>(product + half) >> shift);
+}
+
 // The product rounded once, ties towards plus infinity (TFLITE_SINGLE_ROUNDING; XNNPACK agrees with it
 // except in at most 0.0003 % of random values, npu/hardware.md 2.3).
 constexpr int64_t multiply_one_rounding(int64_t x, Multiplier m) {

@@ -20,7 +20,8 @@ from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 TYPES = {"int8": schema.TensorType.INT8, "uint8": schema.TensorType.UINT8, "int32": schema.TensorType.INT32,
-         "float32": schema.TensorType.FLOAT32}
+         "float32": schema.TensorType.FLOAT32, "int16": schema.TensorType.INT16, "int64": schema.TensorType.INT64,
+         "bool": schema.TensorType.BOOL}
 NONE, RELU, RELU_N1, RELU6 = 0, 1, 2, 3
 SAME, VALID = 0, 1
 
@@ -38,13 +39,13 @@ def constant(values, dtype="int32"):
     return Tensor(values.shape, dtype, data=values)
 
 
-def build(code, options_type, options, inputs, outputs):
-    """The bytes of a model with one operator; `inputs` may hold None for an absent one."""
+def build(code, options_type, options, inputs, outputs, custom=None):
+    """The bytes of a model with one operator; `inputs` may hold None for an absent one. `custom`: name and options."""
     model = schema.ModelT()
     model.version = 3
     operator_code = schema.OperatorCodeT()
-    operator_code.builtinCode, operator_code.deprecatedBuiltinCode, operator_code.version = code, code, 1
-    if code in (schema.BuiltinOperator.LEAKY_RELU, schema.BuiltinOperator.CONV_2D):
+    operator_code.builtinCode, operator_code.deprecatedBuiltinCode, operator_code.version = code, min(code, 127), 1
+    if code in (schema.BuiltinOperator.LEAKY_RELU, schema.BuiltinOperator.CONV_2D, schema.BuiltinOperator.BROADCAST_TO):
         operator_code.version = 2
     model.operatorCodes = [operator_code]
     model.buffers = [schema.BufferT()]
@@ -73,6 +74,8 @@ def build(code, options_type, options, inputs, outputs):
     op.inputs = [add(t) for t in inputs]
     op.outputs = [add(t) for t in outputs]
     op.builtinOptionsType, op.builtinOptions = options_type, options
+    if custom:
+        operator_code.customCode, op.customOptions = custom[0], np.frombuffer(custom[1], np.uint8)
     graph.inputs = [i for i, t in zip(op.inputs, inputs) if t is not None and t.data is None]
     graph.outputs = list(op.outputs)
     graph.operators = [op]
@@ -96,11 +99,17 @@ class Cases:
         return np.float32(2.0 ** round(np.log2(value)) if self.rng.integers(3) == 0 else value)
 
     def zero(self, dtype):
+        if dtype == "int16":
+            return 0
         if self.rng.integers(4) == 0:
             return int(self.rng.choice([-128, 127] if dtype == "int8" else [0, 255]))
         return int(self.rng.integers(-128, 128)) + (0 if dtype == "int8" else 128)
 
     def activation(self, shape, dtype, **kwargs):
+        if dtype not in ("int8", "uint8", "int16"):
+            return Tensor(shape, dtype)
+        if dtype == "int16":
+            return Tensor(shape, dtype, np.float32(self.scale(**kwargs) / 256), 0)
         return Tensor(shape, dtype, self.scale(**kwargs), self.zero(dtype))
 
     def choice(self, *values):
@@ -115,11 +124,11 @@ class Cases:
             return self.rng.choice([info.min, info.max], tensor.shape).astype(tensor.dtype)
         return self.rng.integers(info.min, info.max + 1, tensor.shape).astype(tensor.dtype)
 
-    def add(self, name, code, options, inputs, outputs, feeds=None):
+    def add(self, name, code, options, inputs, outputs, feeds=None, custom=None):
         """Builds, runs and stores a model; `feeds` replaces the random input sets."""
         kind = type(options).__name__[:-1] if options is not None else "NONE"
         options_type = getattr(schema.BuiltinOptions, kind)
-        model = build(code, options_type, options, inputs, outputs)
+        model = build(code, options_type, options, inputs, outputs, custom)
         live = [t for t in inputs if t is not None and t.data is None]
         interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
                                   num_threads=1)
@@ -134,8 +143,13 @@ class Cases:
             interpreter.invoke()
             for values in feed:
                 self.store(1, np.ascontiguousarray(values).tobytes())
-            for details in interpreter.get_output_details():
-                self.store(2, np.ascontiguousarray(interpreter.get_tensor(details["index"])).tobytes())
+            outputs = [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+            for values in outputs:
+                self.store(2, np.ascontiguousarray(values).tobytes())
+            self.ran(feed, outputs)
+
+    def ran(self, feed, outputs):
+        """For those who want the arrays."""
 
     def write(self, path):
         np.savez_compressed(path, bytes=np.frombuffer(bytes(self.blob), np.uint8),

@@ -49,7 +49,7 @@ class ModelBuilder:
         made = schema.TensorT()
         made.name = f"t{len(self.graph.tensors)}"
         made.shape = [int(n) for n in shape]
-        made.type = {np.int8: Type.INT8, np.uint8: Type.UINT8, np.int32: Type.INT32}[dtype]
+        made.type = {np.int8: Type.INT8, np.uint8: Type.UINT8, np.int32: Type.INT32, np.float32: Type.FLOAT32}[dtype]
         made.quantization = schema.QuantizationParametersT()
         if len(scales):
             made.quantization.scale = [float(s) for s in scales]
@@ -258,6 +258,93 @@ class ModelBuilder:
     def mean(self, source):
         out = self.fresh((1, 1, 1, source.shape[3]), source.dtype, source.scale * self.rng.uniform(0.3, 1.2))
         return self.operator(Builtin.MEAN, [source, self.constant([1, 2])], [out], "mean", "ReducerOptions", version=2, keepDims=True)
+
+    # -- operators that run on the CPU only -----------------------------------------------------------------------
+    def unary(self, source, name):
+        """relu, relu6, relu_n1_to_1, tanh or hard_swish."""
+        code, kind = {"relu": (Builtin.RELU, ""), "relu6": (Builtin.RELU6, ""), "relu_n1_to_1": (Builtin.RELU_N1_TO_1, ""),
+                      "tanh": (Builtin.TANH, ""), "hard_swish": (Builtin.HARD_SWISH, "HardSwishOptions")}[name]
+        scale = 1 / 128 if name == "tanh" else source.scale * self.rng.uniform(0.6, 1.6)
+        out = self.fresh(source.shape, source.dtype, scale, name)
+        return self.operator(code, [source], [out], name, kind, version=1 if name != "tanh" else 2)
+
+    def extremum(self, name, a, b):
+        code = {"maximum": Builtin.MAXIMUM, "minimum": Builtin.MINIMUM}[name]
+        return self.operator(code, [a, b], [self.same(a, a.shape)], name, "MaximumMinimumOptions", version=2)
+
+    def prelu(self, source):
+        slopes = self.tensor((1, 1, source.shape[3]), source.dtype, [0.01], [3], 0,
+                             self.rng.integers(*source.limits, (1, 1, source.shape[3])))
+        out = self.fresh(source.shape, source.dtype, source.scale * self.rng.uniform(0.6, 1.6))
+        return self.operator(Builtin.PRELU, [source, slopes], [out], "prelu")
+
+    def transpose_conv(self, source, style, out_channels, kernel, stride, padding):
+        _, h, w, c = source.shape
+        size = [(n if padding == 0 else n - 1) * s + (0 if padding == 0 else k) for n, s, k in zip((h, w), stride, kernel)]
+        weights, bias, make = self.parameters(source, (out_channels, *kernel, c), 0, kernel[0] * kernel[1] * c, style, "none")
+        out = make((1, *size, out_channels))
+        return self.operator(Builtin.TRANSPOSE_CONV, [self.constant(out.shape), weights, source, bias], [out],
+                             f"transpose_conv {style} {kernel}", "TransposeConvOptions", version=3, padding=padding,
+                             strideH=stride[0], strideW=stride[1])
+
+    def resize_bilinear(self, source, size, align, half):
+        out = self.same(source, (1, *size, source.shape[3]))
+        return self.operator(Builtin.RESIZE_BILINEAR, [source, self.constant(size)], [out], "resize_bilinear",
+                             "ResizeBilinearOptions", version=3, alignCorners=align, halfPixelCenters=half)
+
+    def depth_to_space(self, source, block):
+        n, h, w, c = source.shape
+        out = self.same(source, (n, h * block, w * block, c // block**2))
+        return self.operator(Builtin.DEPTH_TO_SPACE, [source], [out], "depth_to_space", "DepthToSpaceOptions", blockSize=block)
+
+    def space_to_depth(self, source, block):
+        n, h, w, c = source.shape
+        out = self.same(source, (n, h // block, w // block, c * block**2))
+        return self.operator(Builtin.SPACE_TO_DEPTH, [source], [out], "space_to_depth", "SpaceToDepthOptions", version=2,
+                             blockSize=block)
+
+    def mirror_pad(self, source, amounts, symmetric):
+        out = self.same(source, [n + before + after for n, (before, after) in zip(source.shape, amounts)])
+        return self.operator(Builtin.MIRROR_PAD, [source, self.constant(amounts)], [out], "mirror_pad", "MirrorPadOptions",
+                             mode=int(symmetric))
+
+    def slice(self, source, begin, size):
+        return self.operator(Builtin.SLICE, [source, self.constant(begin), self.constant(size)], [self.same(source, size)],
+                             "slice", "SliceOptions", version=2)
+
+    def split_v(self, source, sizes):
+        outs = [self.same(source, (*source.shape[:3], n)) for n in sizes]
+        axis = self.tensor((), np.int32, data=np.array(3, np.int32))
+        self.operator(Builtin.SPLIT_V, [source, self.constant(sizes), axis], outs, "split_v", "SplitVOptions", version=2,
+                      numSplits=len(sizes))
+        return outs
+
+    def reduce_max(self, source):
+        out = self.same(source, (1, 1, source.shape[2], source.shape[3]))
+        return self.operator(Builtin.REDUCE_MAX, [source, self.constant([1])], [out], "reduce_max", "ReducerOptions", version=2,
+                             keepDims=True)
+
+    def gather(self, source, indices):
+        out = self.same(source, (*source.shape[:3], len(indices)))
+        return self.operator(Builtin.GATHER, [source, self.constant(indices)], [out], "gather", "GatherOptions", version=2, axis=3)
+
+    def unpack_and_pack(self, source):
+        """The columns one by one, and together again in the other order."""
+        columns = [self.same(source, (source.shape[0], source.shape[1], source.shape[3])) for _ in range(source.shape[2])]
+        self.operator(Builtin.UNPACK, [source], columns, "unpack", "UnpackOptions", version=2, num=len(columns), axis=2)
+        return self.operator(Builtin.PACK, columns[::-1], [self.same(source, source.shape)], "pack", "PackOptions", version=2,
+                             valuesCount=len(columns), axis=2)
+
+    def real_island(self, source):
+        """Out to float32, through a few operators, and back."""
+        def real(shape):
+            made = self.tensor(shape, np.float32)
+            return Map(made, tuple(shape), 1.0, 0, np.float32)
+        there = self.operator(Builtin.DEQUANTIZE, [source], [real(source.shape)], "dequantize", "DequantizeOptions", version=2)
+        gate = self.operator(Builtin.LOGISTIC, [there], [real(source.shape)], "logistic")
+        product = self.operator(Builtin.MUL, [there, gate], [real(source.shape)], "mul", "MulOptions")
+        back = self.fresh(source.shape, source.dtype, source.scale * self.rng.uniform(0.6, 1.6))
+        return self.operator(Builtin.QUANTIZE, [product], [back], "quantize", "QuantizeOptions", version=2)
 
     # -- file ---------------------------------------------------------------------------------------------------
     def bytes(self):

@@ -16,7 +16,7 @@ STYLES = ((np.int8, "per-axis"), (np.int8, "per-axis"), (np.int8, "per-axis"), (
 @dataclasses.dataclass
 class Drawn:
     seed: int
-    kind: str          # "conv", "depthwise", "fully_connected", "large" or "graph"
+    kind: str          # "conv", "depthwise", "fully_connected", "large", "graph" or "host_graph"
     style: str
     data: bytes
     inputs: list       # three sets of arrays
@@ -136,6 +136,43 @@ def step(builder, maps, dtype, style):
     return [getattr(builder, kind)(source)]
 
 
+def host_step(builder, maps, dtype, style):
+    """Appends one operator that runs on the CPU only, between convolutions on the NPU."""
+    rng = builder.rng
+    source = choose(rng, maps[-3:])
+    _, h, w, c = source.shape
+    kind = choose(rng, ("relu", "relu6", "relu_n1_to_1", "tanh", "hard_swish", "maximum", "minimum", "prelu", "transpose_conv",
+                        "resize_bilinear", "blocks", "mirror_pad", "slice", "split_v", "reduce_max", "gather", "unpack_and_pack",
+                        "real_island"))
+    if kind in ("relu", "relu6", "relu_n1_to_1", "tanh", "hard_swish"):
+        return [builder.unary(source, kind)]
+    if kind in ("maximum", "minimum"):
+        return [builder.extremum(kind, source, partner(builder, source, maps, dtype, style))]
+    if kind == "transpose_conv":
+        return [builder.transpose_conv(source, style, choose(rng, CHANNELS[:9]), pair(rng, 1, 4), pair(rng, 1, 2),
+                                       int(rng.integers(2)))]
+    if kind == "resize_bilinear":
+        align, half = choose(rng, ((False, False), (True, False), (False, True)))
+        return [builder.resize_bilinear(source, (int(rng.integers(1, 2 * h + 1)), int(rng.integers(1, 2 * w + 2))), align, half)]
+    if kind == "blocks":
+        if h % 2 == 0 and w % 2 == 0:
+            return [builder.space_to_depth(source, 2)]
+        return [builder.depth_to_space(source, 2 if c % 4 == 0 else 1)]
+    if kind == "mirror_pad":
+        symmetric = bool(rng.integers(2))
+        most = 1 if symmetric or min(h, w) > 1 else 0
+        return [builder.mirror_pad(source, [(0, 0), pair(rng, 0, most), pair(rng, 0, most), (0, 0)], symmetric)]
+    if kind == "slice":
+        begin = [0, *(int(rng.integers(n)) for n in source.shape[1:])]
+        return [builder.slice(source, begin, [int(rng.integers(1, n - b + 1)) for n, b in zip(source.shape, begin)])]
+    if kind == "split_v":
+        first = int(rng.integers(1, c)) if c > 1 else 1
+        return builder.split_v(source, [first, c - first] if c > 1 else [1])
+    if kind == "gather":
+        return [builder.gather(source, rng.integers(0, c, int(rng.integers(1, 9))).tolist())]
+    return [getattr(builder, kind)(source)]
+
+
 def head(builder, source, dtype, style):
     """How a graph may end: mean, flat, fully connected, softmax; sometimes the other 8-bit type."""
     rng = builder.rng
@@ -147,12 +184,13 @@ def head(builder, source, dtype, style):
         builder.quantize(out, dtype=other)
 
 
-def graph(builder, dtype, style):
+def graph(builder, dtype, style, host_share=0.0):
+    """`host_share`: of the operators that run on the CPU only."""
     rng = builder.rng
     maps = [builder.input((1, *size(rng, 3, 18), choose(rng, CHANNELS[2:])), dtype)]
     maps.append(builder.conv(maps[0], style, choose(rng, CHANNELS), *window(rng, maps[0].shape, 3, 2), activation(rng)))
     for _ in range(int(rng.integers(3, 9))):
-        new = step(builder, maps, dtype, style)
+        new = (host_step if host_share and rng.random() < host_share else step)(builder, maps, dtype, style)
         if all(np.prod(m.shape) <= 60000 and m.shape[3] <= 256 for m in new):
             maps += new
     if rng.random() < 0.4:
@@ -161,13 +199,13 @@ def graph(builder, dtype, style):
 
 def draw(seed):
     rng = np.random.default_rng(seed)
-    kind = ("conv", "graph", "depthwise", "conv", "graph", "fully_connected", "graph", "conv", "depthwise", "graph")[seed % 10]
+    kind = ("conv", "graph", "depthwise", "conv", "graph", "fully_connected", "graph", "conv", "depthwise", "host_graph")[seed % 10]
     if seed % 12 == 5:
         kind = "large"
     dtype, style = choose(rng, STYLES)
     builder = ModelBuilder(rng)
-    if kind == "graph":
-        graph(builder, dtype, style)
+    if kind.endswith("graph"):
+        graph(builder, dtype, style, 0.7 if kind == "host_graph" else 0.0)
     else:
         single(builder, kind, dtype, style)
     inputs = input_sets(builder.inputs, rng)

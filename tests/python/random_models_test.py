@@ -159,7 +159,8 @@ def test_every_model_runs(tried):
         assert len(tried) >= 200
         wanted = {"conv_2d", "depthwise", "fully_connected", "add", "sub", "mul", "concatenation", "split", "max_pool",
                   "average_pool", "pad", "resize", "reshape", "strided_slice", "transpose", "logistic", "softmax",
-                  "leaky_relu", "mean", "quantize"}
+                  "leaky_relu", "mean", "quantize", "tanh", "hard_swish", "transpose_conv", "resize_bilinear", "mirror_pad",
+                  "slice", "split_v", "gather", "unpack", "dequantize"}
         assert wanted <= set(operators), wanted - set(operators)
 
 

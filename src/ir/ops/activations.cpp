@@ -1,4 +1,4 @@
-// LOGISTIC, SOFTMAX and LEAKY_RELU (litert-arithmetic.md 4 and 5).
+// Operators of one tensor (litert-arithmetic.md 4 and 5).
 #include <algorithm>
 #include <cmath>
 
@@ -9,12 +9,31 @@ namespace peraxis::ir::rules {
 namespace {
 
 constexpr float kProbabilityScale = 1.0F / 256.0F;
+constexpr float kInt16Step = 1.0F / 32768.0F;
 
-Status verify_same(const Operand& input, const Operand& output) {
-  PERAXIS_TRY(expect_quantized(input));
-  PERAXIS_TRY(expect_quantized(output));
+Status verify_same(const Operand& input, const Operand& output, Types types) {
+  PERAXIS_TRY(expect_numbers(input, types));
+  PERAXIS_TRY(expect_numbers(output, types));
   PERAXIS_TRY(expect_same_type(input, output));
   return expect_same_shape(input, output);
+}
+
+double ratio_of(const Operand& input, const Operand& output) {
+  return static_cast<double>(input.tensor->quant.scale[0] / output.tensor->quant.scale[0]);
+}
+
+// Input and output of one type out of `types`, and, when quantized, the ratio of their scales in float32.
+Status verify_rescaled(const OpView& view, Types types) {
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  PERAXIS_TRY(verify_same(view.input(0), view.output(), types));
+  if (!is_quantized_type(view.output().tensor->type)) return {};
+  return expect_multiplier(ratio_of(view.input(0), view.output()), "input scale / output scale");
+}
+
+Status expect_scale(const Operand& output, float scale, const char* text) {
+  if (output.tensor->quant.scale[0] == scale) return {};
+  return fail(ErrorCode::InvalidModel, "{} has the scale {:.9g}; LiteRT takes exactly {}", output.text(),
+              output.tensor->quant.scale[0], text);
 }
 
 }  // namespace
@@ -22,12 +41,17 @@ Status verify_same(const Operand& input, const Operand& output) {
 Status verify_logistic(const OpView& view) {
   PERAXIS_TRY(view.expect_counts(1, 1));
   const Operand output = view.output();
-  PERAXIS_TRY(verify_same(view.input(0), output));
-  if (output.tensor->quant.scale[0] != kProbabilityScale) {
-    return fail(ErrorCode::InvalidModel, "{} has the scale {:.9g}; LiteRT takes exactly 1/256", output.text(),
-                output.tensor->quant.scale[0]);
-  }
-  return {};
+  PERAXIS_TRY(verify_same(view.input(0), output, kReal));
+  if (output.tensor->type == DataType::Float32) return {};
+  if (output.tensor->type == DataType::Int16) return expect_scale(output, kInt16Step, "1/32768");
+  return expect_scale(output, kProbabilityScale, "1/256");
+}
+
+Status verify_tanh(const OpView& view) {
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  PERAXIS_TRY(verify_same(view.input(0), view.output(), kReal));
+  if (view.output().tensor->type != DataType::Int16) return {};
+  return expect_scale(view.output(), kInt16Step, "1/32768");
 }
 
 // LiteRT's uint8 kernel never looks at the output's parameters: it always gives scale 1/256, zero point 0.
@@ -36,15 +60,18 @@ Status verify_softmax(const OpView& view) {
   const auto attributes = PERAXIS_TRY(view.attributes<SoftmaxAttributes>());
   const Operand input = view.input(0);
   const Operand output = view.output();
-  PERAXIS_TRY(verify_same(input, output));
+  PERAXIS_TRY(verify_same(input, output, kReal));
   PERAXIS_TRY(expect_rank(input, 1, 4));
+  if (input.tensor->type == DataType::Float32) return {};
+  const bool wide = output.tensor->type == DataType::Int16;
   const QuantParams& quant = output.tensor->quant;
-  const int64_t zero_point = type_range(output.tensor->type).low;
-  constexpr float kTolerance = 0.001F * kProbabilityScale;
-  if (std::fabs(quant.scale[0] - kProbabilityScale) > kTolerance || quant.zero_point[0] != zero_point) {
-    return fail(ErrorCode::InvalidModel, "{} has scale {:.9g} and zero point {}; softmax gives 1/256 and {}",
-                output.text(), quant.scale[0], quant.zero_point[0], zero_point);
+  const int64_t zero_point = wide ? 0 : type_range(output.tensor->type).low;
+  const float scale = wide ? kInt16Step : kProbabilityScale;
+  if (std::fabs(quant.scale[0] - scale) > 0.001F * scale || quant.zero_point[0] != zero_point) {
+    return fail(ErrorCode::InvalidModel, "{} has scale {:.9g} and zero point {}; softmax gives {} and {}",
+                output.text(), quant.scale[0], quant.zero_point[0], wide ? "1/32768" : "1/256", zero_point);
   }
+  if (wide) return {};
   const double multiplier = std::min(
       static_cast<double>(attributes.beta) * static_cast<double>(input.tensor->quant.scale[0]) * (1 << 26),
       2147483647.0);
@@ -60,12 +87,56 @@ Status verify_leaky_relu(const OpView& view) {
   const auto attributes = PERAXIS_TRY(view.attributes<LeakyReluAttributes>());
   const Operand input = view.input(0);
   const Operand output = view.output();
-  PERAXIS_TRY(verify_same(input, output));
+  PERAXIS_TRY(verify_same(input, output, kReal));
+  if (!std::isfinite(attributes.alpha)) {
+    return fail(ErrorCode::InvalidModel, "alpha is {}; it must be finite", attributes.alpha);
+  }
+  if (input.tensor->type == DataType::Float32) return {};
   const float in = input.tensor->quant.scale[0];
   const float out = output.tensor->quant.scale[0];
   PERAXIS_TRY(expect_multiplier(static_cast<double>(in / out), "input scale / output scale"));
   const float slope = in * attributes.alpha;
   return expect_multiplier(static_cast<double>(slope / out), "input scale * alpha / output scale");
+}
+
+Status verify_rectifier(const OpView& view) {
+  const Types kNarrow = {DataType::Float32, DataType::Int8, DataType::UInt8};
+  PERAXIS_TRY(verify_rescaled(view, view.op().kind == OpKind::ReluN1To1 ? kNarrow : kReal));
+  return {};
+}
+
+// LiteRT's fixed-point form steps from the output to a 128 times finer input.
+Status verify_hard_swish(const OpView& view) {
+  const Types kTypes = {DataType::Float32, DataType::Int8, DataType::UInt8};
+  PERAXIS_TRY(verify_rescaled(view, kTypes));
+  if (view.output().tensor->type == DataType::Float32) return {};
+  const float fine = view.input(0).tensor->quant.scale[0] / 128.0F;
+  const float out = view.output().tensor->quant.scale[0];
+  if (static_cast<double>(fine / out) >= 1.0) {
+    return fail(ErrorCode::InvalidModel,
+                "{} has the scale {:.9g}; LiteRT takes more than the input's {:.9g} / 128",
+                view.output().text(), out, view.input(0).tensor->quant.scale[0]);
+  }
+  return {};
+}
+
+Status verify_root(const OpView& view) {
+  const Types kTypes = {DataType::Float32, DataType::Int8, DataType::Int16};
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  return verify_same(view.input(0), view.output(), kTypes);
+}
+
+// NEG negates stored values and ignores the quantization; ABS rescales.
+Status verify_sign(const OpView& view) {
+  if (view.op().kind == OpKind::Abs) {
+    const Types kTypes = {DataType::Float32, DataType::Int32, DataType::Int8, DataType::Int16};
+    return verify_rescaled(view, kTypes);
+  }
+  const Types kTypes = {DataType::Float32, DataType::Int32, DataType::Int64, DataType::Int8};
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  PERAXIS_TRY(expect_type(view.input(0), kTypes));
+  PERAXIS_TRY(expect_same_type(view.input(0), view.output()));
+  return expect_same_shape(view.input(0), view.output());
 }
 
 }  // namespace peraxis::ir::rules

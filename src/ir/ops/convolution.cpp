@@ -1,5 +1,6 @@
-// CONV_2D, DEPTHWISE_CONV_2D and what FULLY_CONNECTED shares with them (litert-arithmetic.md 2). Where LiteRT
-// accepts a model but reads bytes as another type or skips a zero point, the rule refuses it.
+// CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and what FULLY_CONNECTED shares with them (litert-arithmetic.md
+// 2). Where LiteRT accepts a model but reads bytes as another type or skips a zero point, the rule refuses
+// it.
 #include <cmath>
 
 #include "ir/ops/rules.hpp"
@@ -13,14 +14,17 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
                 "on silicon",
                 output.text());
   }
-  PERAXIS_TRY(expect_quantized(input));
-  PERAXIS_TRY(expect_quantized(output));
+  PERAXIS_TRY(expect_numbers(input, kReal));
+  PERAXIS_TRY(expect_numbers(output, kReal));
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_constant(weights));
-  if (weights.tensor->type != input.tensor->type) {
-    return fail(ErrorCode::Unsupported, "{} are {} for an {} input; only equal types are supported",
-                weights.text(), data_type_name(weights.tensor->type), data_type_name(input.tensor->type));
+  const DataType type = input.tensor->type;
+  if (weights.tensor->type != (type == DataType::Int16 ? DataType::Int8 : type)) {
+    return fail(ErrorCode::Unsupported,
+                "{} are {} for an {} input; only equal types, and int8 for int16, are supported",
+                weights.text(), data_type_name(weights.tensor->type), data_type_name(type));
   }
+  if (type == DataType::Float32) return {};
   const QuantParams& quant = weights.tensor->quant;
   if (!quant.quantized()) return fail(ErrorCode::InvalidModel, "{} have no scale", weights.text());
   if (quant.per_axis() && input.tensor->type == DataType::UInt8) {
@@ -30,18 +34,25 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   for (const float scale : quant.scale) {
     const double effective = static_cast<double>(input.tensor->quant.scale[0]) * static_cast<double>(scale) /
                              static_cast<double>(output.tensor->quant.scale[0]);
-    PERAXIS_TRY(expect_multiplier(effective, "input scale * weight scale / output scale"));
+    constexpr const char* kFormula = "input scale * weight scale / output scale";
+    PERAXIS_TRY(expect_multiplier(effective, kFormula));
+    if (type == DataType::Int16) PERAXIS_TRY(expect_int16_multiplier(effective, kFormula));
   }
   return {};
 }
 
-Status verify_bias(const OpView& view, const Operand& input, const Operand& weights, const Operand& output,
-                   int64_t channels) {
-  const Operand bias = view.input(2, "the bias");
+Status verify_bias(const OpView& view, size_t slot, const Operand& input, const Operand& weights,
+                   const Operand& output, int64_t channels, bool int32_bias) {
+  const Operand bias = view.input(slot, "the bias");
   PERAXIS_TRY(expect_constant(bias));
-  if (bias.tensor->type != DataType::Int32) {
-    return fail(ErrorCode::InvalidModel, "{} is {}; it must be int32", bias.text(),
-                data_type_name(bias.tensor->type));
+  // LiteRT reads an int32 bias of an int16 operator as int64, beyond its end, unless the options name int32.
+  const DataType type = input.tensor->type;
+  const DataType wanted = type == DataType::Float32                ? DataType::Float32
+                          : type == DataType::Int16 && !int32_bias ? DataType::Int64
+                                                                   : DataType::Int32;
+  if (bias.tensor->type != wanted) {
+    return fail(ErrorCode::InvalidModel, "{} is {}; it must be {}", bias.text(),
+                data_type_name(bias.tensor->type), data_type_name(wanted));
   }
   if (bias.tensor->elements() != channels) {
     return fail(ErrorCode::InvalidModel, "{} has {} values for {} output channels", bias.text(),
@@ -53,6 +64,7 @@ Status verify_bias(const OpView& view, const Operand& input, const Operand& weig
       return fail(ErrorCode::InvalidModel, "{} has the zero point {}; it must be 0", bias.text(), zero_point);
     }
   }
+  if (type == DataType::Float32) return {};
   // LiteRT adds the bias as an integer and looks at its scale only in these cases, for plausibility.
   const bool fully_connected = view.op().kind == OpKind::FullyConnected;
   const bool compared =
@@ -162,8 +174,42 @@ Status verify_convolution(const OpView& view) {
   PERAXIS_TRY(verify_weight_quantization(depthwise, weights));
   const int32_t channels = weights.tensor->shape[depthwise ? 3 : 0];
   PERAXIS_TRY(verify_spatial(attributes, input, weights, output, channels));
-  if (view.inputs() == 3) PERAXIS_TRY(verify_bias(view, input, weights, output, channels));
+  if (depthwise && attributes.int32_bias) {
+    return fail(ErrorCode::InvalidModel, "an int16 depthwise convolution takes an int64 bias only");
+  }
+  if (view.inputs() == 3) {
+    PERAXIS_TRY(verify_bias(view, 2, input, weights, output, channels, attributes.int32_bias));
+  }
   return {};
+}
+
+// The shape of the output is input 0; weights are input 1, the map input 2.
+Status verify_transpose_conv(const OpView& view) {
+  PERAXIS_TRY(view.expect_counts(3, 4));
+  const auto attributes = PERAXIS_TRY(view.attributes<TransposeConvAttributes>());
+  const Operand weights = view.input(1, "the weights");
+  const Operand input = view.input(2);
+  const Operand output = view.output();
+  PERAXIS_TRY(verify_weighted_types(input, weights, output));
+  for (const Operand& operand : {input, weights, output}) PERAXIS_TRY(expect_rank(operand, 4, 4));
+  PERAXIS_TRY(verify_weight_quantization(false, weights));
+  const std::vector<int32_t>& kernel = weights.tensor->shape;
+  if (kernel[3] != input.tensor->shape[3]) {
+    return fail(ErrorCode::InvalidModel, "{} have depth {}, the input has {} channels", weights.text(),
+                kernel[3], input.tensor->shape[3]);
+  }
+  if (attributes.stride_h < 1 || attributes.stride_w < 1) {
+    return fail(ErrorCode::InvalidModel, "strides {}x{}; both must be at least 1", attributes.stride_h,
+                attributes.stride_w);
+  }
+  const auto shape = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[0], "the shape input"));
+  PERAXIS_TRY(expect_shape(output, shape));
+  if (output.tensor->shape[3] != kernel[0] || output.tensor->shape[0] != input.tensor->shape[0]) {
+    return fail(ErrorCode::InvalidModel, "{} of shape {} does not fit {} kernels and batch {}", output.text(),
+                shape_text(output.tensor->shape), kernel[0], input.tensor->shape[0]);
+  }
+  if (!view.has_input(3)) return {};
+  return verify_bias(view, 3, input, weights, output, kernel[0], attributes.int32_bias);
 }
 
 }  // namespace peraxis::ir::rules

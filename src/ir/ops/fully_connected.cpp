@@ -52,8 +52,8 @@ Status verify_fully_connected(const OpView& view) {
     expected = {static_cast<int32_t>(input.tensor->elements() / columns), units};
   }
   PERAXIS_TRY(expect_shape(output, expected));
-  if (view.has_input(2)) PERAXIS_TRY(verify_bias(view, input, weights, output, units));
-  return {};
+  if (!view.has_input(2)) return {};
+  return verify_bias(view, 2, input, weights, output, units, attributes.int32_bias);
 }
 
 }  // namespace peraxis::ir::rules

@@ -1,4 +1,4 @@
-// AVERAGE_POOL_2D, MAX_POOL_2D, MEAN and RESIZE_NEAREST_NEIGHBOR (litert-arithmetic.md 6). Pools and resizes
+// AVERAGE_POOL_2D, MAX_POOL_2D, RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR (litert-arithmetic.md 6). They
 // work on stored values: differing parameters of input and output are accepted and ignored, as LiteRT does.
 #include "ir/ops/rules.hpp"
 
@@ -9,8 +9,8 @@ Status verify_pool(const OpView& view) {
   const auto attributes = PERAXIS_TRY(view.attributes<PoolAttributes>());
   const Operand input = view.input(0);
   const Operand output = view.output();
-  PERAXIS_TRY(expect_quantized(input));
-  PERAXIS_TRY(expect_quantized(output));
+  PERAXIS_TRY(expect_numbers(input, kReal));
+  PERAXIS_TRY(expect_numbers(output, kReal));
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_rank(input, 4, 4));
   if (attributes.stride_h < 1 || attributes.stride_w < 1 || attributes.filter_h < 1 ||
@@ -31,31 +31,17 @@ Status verify_pool(const OpView& view) {
                                                    static_cast<int32_t>(columns.out), in[3]});
 }
 
-Status verify_mean(const OpView& view) {
-  PERAXIS_TRY(view.expect_counts(2, 2));
-  const auto attributes = PERAXIS_TRY(view.attributes<ReduceAttributes>());
-  const Operand input = view.input(0);
-  const Operand output = view.output();
-  PERAXIS_TRY(expect_quantized(input));
-  PERAXIS_TRY(expect_quantized(output));
-  PERAXIS_TRY(expect_same_type(input, output));
-  PERAXIS_TRY(expect_rank(input, 1, 4));
-  const auto axes = PERAXIS_TRY(reduce_axes(view.graph(), view.op()));
-  if (axes.empty()) return fail(ErrorCode::Unsupported, "the axes input names no axis");
-  PERAXIS_TRY(expect_shape(output, reduced_shape(input.tensor->shape, axes, attributes.keep_dims)));
-  return expect_multiplier(
-      static_cast<double>(input.tensor->quant.scale[0]) / static_cast<double>(output.tensor->quant.scale[0]),
-      "input scale / output scale");
-}
-
 Status verify_resize(const OpView& view) {
   PERAXIS_TRY(view.expect_counts(2, 2));
-  PERAXIS_TRY(view.attributes<ResizeAttributes>());
+  const auto attributes = PERAXIS_TRY(view.attributes<ResizeAttributes>());
   const Operand input = view.input(0);
   const Operand output = view.output();
-  PERAXIS_TRY(expect_8_bit(input));
+  PERAXIS_TRY(expect_type(input, kReal));
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_rank(input, 4, 4));
+  if (view.op().kind == OpKind::ResizeBilinear && attributes.align_corners && attributes.half_pixel_centers) {
+    return fail(ErrorCode::InvalidModel, "align_corners and half_pixel_centers exclude each other");
+  }
   const auto size = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[1], "the size input"));
   if (size.size() != 2)
     return fail(ErrorCode::InvalidModel, "the size input has {} values, not 2", size.size());

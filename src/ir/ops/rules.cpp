@@ -33,24 +33,21 @@ Operand OpView::output(size_t slot, const char* role) const {
   return {&graph_.tensor(index), index, role};
 }
 
-Status expect_8_bit(const Operand& operand) {
-  const DataType type = operand.tensor->type;
-  if (type == DataType::Int8 || type == DataType::UInt8) return {};
-  if (type == DataType::Int16) {
-    return fail(ErrorCode::Unsupported, "{} is int16; int16 activations are not supported in this version",
-                operand.text());
-  }
-  if (type == DataType::Float32) {
-    return fail(ErrorCode::Unsupported,
-                "{} is float32; only quantized operators are supported (float and hybrid ones are not)",
-                operand.text());
-  }
-  return fail(ErrorCode::Unsupported, "{} is {}; only int8 and uint8 are supported", operand.text(),
-              data_type_name(type));
+bool is_quantized_type(DataType type) {
+  return type == DataType::Int8 || type == DataType::UInt8 || type == DataType::Int16;
 }
 
-Status expect_quantized(const Operand& operand) {
-  PERAXIS_TRY(expect_8_bit(operand));
+Status expect_type(const Operand& operand, Types types) {
+  std::string names;
+  for (const DataType type : types) {
+    if (operand.tensor->type == type) return {};
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", data_type_name(type));
+  }
+  return fail(ErrorCode::Unsupported, "{} is {}; supported here: {}", operand.text(),
+              data_type_name(operand.tensor->type), names);
+}
+
+Status expect_quantization(const Operand& operand) {
   const QuantParams& quant = operand.tensor->quant;
   if (!quant.quantized()) return fail(ErrorCode::InvalidModel, "{} has no scale", operand.text());
   if (quant.per_axis()) {
@@ -61,7 +58,16 @@ Status expect_quantized(const Operand& operand) {
     return fail(ErrorCode::InvalidModel, "{} has the scale {}; it must be above 0", operand.text(),
                 quant.scale[0]);
   }
+  if (operand.tensor->type == DataType::Int16 && quant.zero_point[0] != 0) {
+    return fail(ErrorCode::InvalidModel, "{} has the zero point {}; int16 takes 0", operand.text(),
+                quant.zero_point[0]);
+  }
   return {};
+}
+
+Status expect_numbers(const Operand& operand, Types types) {
+  PERAXIS_TRY(expect_type(operand, types));
+  return is_quantized_type(operand.tensor->type) ? expect_quantization(operand) : Status{};
 }
 
 Status expect_constant(const Operand& operand) {
@@ -100,6 +106,12 @@ Status expect_same_shape(const Operand& a, const Operand& b) {
 Status expect_multiplier(double multiplier, const char* formula) {
   if (std::isfinite(multiplier) && std::fabs(multiplier) < 2147483648.0) return {};
   return fail(ErrorCode::InvalidModel, "{} is {:.9g}; LiteRT's result is undefined from 2^31 on", formula,
+              multiplier);
+}
+
+Status expect_int16_multiplier(double multiplier, const char* formula) {
+  if (multiplier < 128.0) return {};
+  return fail(ErrorCode::Unsupported, "{} is {:.9g}; the int16 kernels take less than 128", formula,
               multiplier);
 }
 

@@ -2,6 +2,7 @@
 // message starts at the tensor: verify() puts the operator's label in front.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -45,10 +46,21 @@ class OpView {
   const Op& op_;
 };
 
-// int8 or uint8; int16, float32 and the rest are refused by name.
-Status expect_8_bit(const Operand& operand);
-// The above plus one scale above 0.
-Status expect_quantized(const Operand& operand);
+// The types an operator takes; any other is refused by name.
+using Types = std::initializer_list<DataType>;
+inline constexpr Types k8Bit = {DataType::Int8, DataType::UInt8};
+inline constexpr Types kQuantized = {DataType::Int8, DataType::UInt8, DataType::Int16};
+inline constexpr Types kReal = {DataType::Float32, DataType::Int8, DataType::UInt8, DataType::Int16};
+inline constexpr Types kAnyType = {DataType::Float32, DataType::Int32, DataType::UInt8, DataType::Int64,
+                                   DataType::Int8,    DataType::Int16, DataType::Bool};
+inline constexpr Types kIndex = {DataType::Int32, DataType::Int64};
+Status expect_type(const Operand& operand, Types types);
+
+// One scale above 0 and, for int16, the zero point 0.
+Status expect_quantization(const Operand& operand);
+// One of the types and, when it is a quantized one, its quantization.
+Status expect_numbers(const Operand& operand, Types types);
+bool is_quantized_type(DataType type);  // int8, uint8, int16
 Status expect_constant(const Operand& operand);
 Status expect_same_type(const Operand& a, const Operand& b);
 Status expect_rank(const Operand& operand, size_t least, size_t most);
@@ -58,27 +70,67 @@ Status expect_same_shape(const Operand& a, const Operand& b);
 // A real multiplier LiteRT's integer arithmetic can represent: finite and below 2^31.
 Status expect_multiplier(double multiplier, const char* formula);
 
+// int16 kernels of the convolutions carry 15 bits of a multiplier, which must be below 2^7.
+Status expect_int16_multiplier(double multiplier, const char* formula);
+
 Status verify_convolution(const OpView& view);  // conv_2d, depthwise_conv_2d
+Status verify_transpose_conv(const OpView& view);
 Status verify_fully_connected(const OpView& view);
-// The rules of a bias shared by the two above; `channels` values.
-Status verify_bias(const OpView& view, const Operand& input, const Operand& weights, const Operand& output,
-                   int64_t channels);
-// Types of input, weights and output shared by the two above.
+// The rules of a bias shared by the three above; `channels` values. `int32_bias`: the attribute of that name.
+Status verify_bias(const OpView& view, size_t slot, const Operand& input, const Operand& weights,
+                   const Operand& output, int64_t channels, bool int32_bias);
+// Types of input, weights and output shared by the three above.
 Status verify_weighted_types(const Operand& input, const Operand& weights, const Operand& output);
 
-Status verify_binary(const OpView& view);  // add, sub, mul
+Status verify_batch_matmul(const OpView& view);
+
+Status verify_binary(const OpView& view);    // add, sub, mul, div
+Status verify_extremum(const OpView& view);  // maximum, minimum
+Status verify_floor(const OpView& view);     // floor_div, floor_mod
+Status verify_squared_difference(const OpView& view);
+Status verify_prelu(const OpView& view);
 Status verify_concatenation(const OpView& view);
+
 Status verify_quantize(const OpView& view);
+Status verify_dequantize(const OpView& view);
+Status verify_cast(const OpView& view);
+
 Status verify_logistic(const OpView& view);
 Status verify_softmax(const OpView& view);
 Status verify_leaky_relu(const OpView& view);
-Status verify_pool(const OpView& view);  // average_pool_2d, max_pool_2d
-Status verify_mean(const OpView& view);
-Status verify_resize(const OpView& view);
+Status verify_rectifier(const OpView& view);  // relu, relu6, relu_n1_to_1
+Status verify_tanh(const OpView& view);
+Status verify_hard_swish(const OpView& view);
+Status verify_root(const OpView& view);  // exp, sqrt, rsqrt
+Status verify_sign(const OpView& view);  // abs, neg
+
+Status verify_pool(const OpView& view);       // average_pool_2d, max_pool_2d
+Status verify_reduction(const OpView& view);  // mean, sum, reduce_max, reduce_min
+Status verify_arg(const OpView& view);        // arg_max, arg_min
+Status verify_topk(const OpView& view);
+Status verify_resize(const OpView& view);  // resize_nearest_neighbor, resize_bilinear
+
 Status verify_reshape(const OpView& view);
+Status verify_squeeze(const OpView& view);
+Status verify_expand_dims(const OpView& view);
 Status verify_transpose(const OpView& view);
-Status verify_pad(const OpView& view);
+Status verify_pad(const OpView& view);  // pad, padv2
+Status verify_mirror_pad(const OpView& view);
 Status verify_strided_slice(const OpView& view);
+Status verify_slice(const OpView& view);
 Status verify_split(const OpView& view);
+Status verify_split_v(const OpView& view);
+Status verify_pack(const OpView& view);
+Status verify_unpack(const OpView& view);
+Status verify_gather(const OpView& view);
+Status verify_gather_nd(const OpView& view);
+Status verify_block(const OpView& view);        // depth_to_space, space_to_depth
+Status verify_batch_block(const OpView& view);  // batch_to_space_nd, space_to_batch_nd
+Status verify_broadcast_to(const OpView& view);
+Status verify_shape(const OpView& view);
+Status verify_fill(const OpView& view);
+Status verify_range(const OpView& view);
+
+Status verify_detection(const OpView& view);
 
 }  // namespace peraxis::ir::rules

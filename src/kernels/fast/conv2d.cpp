@@ -4,6 +4,7 @@
 // outputs on AVX2) for 4 neighbouring output columns, so accumulators stay in registers along a kernel row.
 //
 // Sums are the same modulo 2^32 in any order, so this equals the reference to the bit.
+#include "kernels/fast/requantize.hpp"
 #include "kernels/fast/widen.hpp"
 #include "kernels/registry.hpp"
 
@@ -94,9 +95,7 @@ Padded widen_group(const Convolution& conv, int64_t n, int64_t group, int64_t ro
       const uint8_t* from =
           conv.input_values + ((n * conv.input.h + y) * conv.input.w + x) * conv.input.c + group * conv.depth;
       int16_t* to = padded.values.data() + ((y + conv.pad_top) * cols + x + conv.pad_left) * padded.channels;
-      for (int64_t d = 0; d < conv.depth; ++d) {
-        to[d] = static_cast<int16_t>(stored(from[d], conv.type) - conv.input_zero);
-      }
+      widen_run(from, conv.depth, conv.type, conv.input_zero, to);
     }
   }
   return padded;
@@ -167,11 +166,12 @@ void run_rows(const Job& job, int64_t first_row, int64_t last_row) {
         for (int64_t column = 0; column < columns; ++column) {
           uint8_t* out = conv.output_values +
                          ((job.n * conv.output.h + y) * conv.output.w + x + column) * conv.output.c + first;
+          int32_t sums[kOutputs];
           for (int64_t o = 0; o < count; ++o) {
-            const auto channel = static_cast<size_t>(first + o);
-            const int32_t sum = num::wrap_int32(int64_t{accumulators[column][o]} + conv.bias[channel]);
-            out[o] = conv.requantize(sum, channel);
+            sums[o] =
+                num::wrap_int32(int64_t{accumulators[column][o]} + conv.bias[static_cast<size_t>(first + o)]);
           }
+          requantize_row(conv.requantize, sums, static_cast<size_t>(first), count, out);
         }
       }
     }
@@ -181,6 +181,7 @@ void run_rows(const Job& job, int64_t first_row, int64_t last_row) {
 }  // namespace
 
 Status conv_2d(const Context& context) {
+  if (!takes_bytes(context)) return reference::conv_2d(context);
   const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
   if (conv.output.elements() == 0) return {};
   const int64_t rows = touched(conv.output.h, conv.stride_h, conv.kernel_h, conv.dilation_h);

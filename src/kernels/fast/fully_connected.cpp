@@ -31,21 +31,18 @@ Dot best_dot() {
   return dot_plain;
 }
 
-void widen(const uint8_t* from, int64_t count, ir::DataType type, int32_t zero_point, int16_t* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(stored(from[i], type) - zero_point);
-}
-
 }  // namespace
 
 Status fully_connected(const Context& context) {
+  if (!takes_bytes(context)) return reference::fully_connected(context);
   const FullyConnected fc = PERAXIS_TRY(prepare_fully_connected(context));
   std::vector<int16_t> input(static_cast<size_t>(fc.batches * fc.depth));
-  widen(fc.input_values, fc.batches * fc.depth, fc.type, fc.input_zero, input.data());
+  widen_run(fc.input_values, fc.batches * fc.depth, fc.type, fc.input_zero, input.data());
   Rows(context.options.threads, fc.units).run([&](int64_t first, int64_t last) {
     const Dot best = best_dot();
     std::vector<int16_t> weights(static_cast<size_t>(fc.depth));
     for (int64_t unit = first; unit < last; ++unit) {
-      widen(fc.weight_values + unit * fc.depth, fc.depth, fc.type, fc.weight_zero, weights.data());
+      widen_run(fc.weight_values + unit * fc.depth, fc.depth, fc.type, fc.weight_zero, weights.data());
       for (int64_t batch = 0; batch < fc.batches; ++batch) {
         const uint32_t sum = static_cast<uint32_t>(fc.bias[static_cast<size_t>(unit)]) +
                              best(input.data() + batch * fc.depth, weights.data(), fc.depth);

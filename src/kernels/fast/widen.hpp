@@ -17,6 +17,17 @@ struct Padded {
   std::vector<int16_t> values;
 };
 
+// `count` stored values minus their zero point.
+inline void widen_run(const uint8_t* from, int64_t count, ir::DataType type, int32_t zero_point,
+                      int16_t* to) {
+  const auto zero = static_cast<int16_t>(zero_point);
+  if (type == ir::DataType::Int8) {
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(static_cast<int8_t>(from[i]) - zero);
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = static_cast<int16_t>(from[i] - zero);
+  }
+}
+
 // Rows and columns that taps of `out` positions touch.
 inline int64_t touched(int64_t out, int64_t stride, int64_t kernel, int64_t dilation) {
   return (out - 1) * stride + (kernel - 1) * dilation + 1;

@@ -1,26 +1,31 @@
-// ADD and SUB bring both operands to twice the larger input scale with 20 extra fraction bits, combine,
-// and go to the output scale: three multipliers, each applied with two roundings.
+// ADD and SUB of quantized values bring both operands to twice the larger input scale with 20 extra fraction
+// bits (15 for int16), combine, and go to the output scale: three multipliers, each applied with two
+// roundings. int16 values whose three scales are powers of two are shifted instead, when the model allows it.
 #include "kernels/reference/add_sub.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
-#include "kernels/reference/broadcast.hpp"
+#include "kernels/reference/combine.hpp"
 #include "num/multiplier.hpp"
 
 namespace peraxis::kernels::reference {
+namespace {
 
-Status add_or_subtract(const Context& context, int sign) {
-  constexpr int kFractionBits = 20;
-  PERAXIS_TRY(check_arity(context, 2, 2));
-  const auto* attributes_of_op = PERAXIS_TRY(attributes<ir::BinaryAttributes>(context));
-  const Broadcast shapes = PERAXIS_TRY(broadcast(context));
-  const Quant a = PERAXIS_TRY(activation_quant(context, context.input(0)));
-  const Quant b = PERAXIS_TRY(activation_quant(context, context.input(1)));
-  const Quant y = PERAXIS_TRY(activation_quant(context, context.output()));
-  const ir::DataType type = context.output().type;
-  if (context.input(0).type != type || context.input(1).type != type) {
-    return fail(ErrorCode::Unsupported, "{}: inputs and output must have one type", context.label());
-  }
+// log2 of a scale that is a power of two.
+std::optional<int> exponent_of(float scale) {
+  int exponent = 0;
+  if (std::frexp(scale, &exponent) != 0.5F) return std::nullopt;
+  return exponent - 1;
+}
+
+template <class T>
+Status rescaled(const Context& context, ir::StoredRange range, int sign) {
+  constexpr int kFractionBits = sizeof(T) == 2 ? 15 : 20;
+  const Quant a = quant_of(context.input(0));
+  const Quant b = quant_of(context.input(1));
+  const Quant y = quant_of(context.output());
   const double twice_larger = 2 * static_cast<double>(std::max(a.scale, b.scale));
   const num::Multiplier of_a = num::quantize_multiplier(static_cast<double>(a.scale) / twice_larger);
   const num::Multiplier of_b = num::quantize_multiplier(static_cast<double>(b.scale) / twice_larger);
@@ -28,20 +33,71 @@ Status add_or_subtract(const Context& context, int sign) {
   const num::Multiplier of_output = num::quantize_multiplier(output_ratio);
   if (output_ratio >= 1.0 || of_output.exponent > 0) {
     return fail(ErrorCode::Unsupported,
-                "{}: the output scale {} is more than 2^19 times finer than the input scales {} and {}",
-                context.label(), y.scale, a.scale, b.scale);
+                "{}: the output scale {} is more than 2^{} times finer than the input scales {} and {}",
+                context.label(), y.scale, kFractionBits - 1, a.scale, b.scale);
   }
-  const ir::StoredRange range = ir::activation_range(context.output(), attributes_of_op->activation);
-  const uint8_t* values_a = context.inputs[0].data();
-  const uint8_t* values_b = context.inputs[1].data();
-  uint8_t* out = context.outputs[0].data();
-  walk(shapes.shape, shapes.first, shapes.second, [&](int64_t i, int64_t j) {
-    const int32_t qa = (stored(values_a[i], type) - a.zero_point) * (1 << kFractionBits);
-    const int32_t qb = (stored(values_b[j], type) - b.zero_point) * (1 << kFractionBits);
+  return combine<T>(context, [&](T p, T q) {
+    const int32_t qa = (int32_t{p} - a.zero_point) * (1 << kFractionBits);
+    const int32_t qb = (int32_t{q} - b.zero_point) * (1 << kFractionBits);
     const int32_t sum = num::multiply_two_roundings(qa, of_a) + sign * num::multiply_two_roundings(qb, of_b);
-    *out++ = clamp_to_byte(int64_t{num::multiply_two_roundings(sum, of_output)} + y.zero_point, range);
+    return clamp_to<T>(int64_t{num::multiply_two_roundings(sum, of_output)} + y.zero_point, range);
   });
-  return {};
+}
+
+Status int16_sum(const Context& context, const ir::BinaryAttributes& attributes, ir::StoredRange range,
+                 int sign) {
+  const auto a = exponent_of(context.input(0).quant.scale[0]);
+  const auto b = exponent_of(context.input(1).quant.scale[0]);
+  const auto y = exponent_of(context.output().quant.scale[0]);
+  if (!attributes.pot_scale_int16 || !a || !b || !y) return rescaled<int16_t>(context, range, sign);
+  const int shift_a = *y - *a;
+  const int shift_b = *y - *b;
+  if (std::min(shift_a, shift_b) != 0 || std::max(shift_a, shift_b) > 31) {
+    return fail(
+        ErrorCode::Unsupported,
+        "{}: int16 scales 2^{} and 2^{} for an output of 2^{}; LiteRT takes one equal to the output's "
+        "and none above it",
+        context.label(), *a, *b, *y);
+  }
+  if (context.input(0).shape != context.input(1).shape) {
+    return fail(
+        ErrorCode::Unsupported,
+        "{}: int16 operands of shapes {} and {} with scales that are powers of two; LiteRT aborts on that",
+        context.label(), shape_text(context.input(0).shape), shape_text(context.input(1).shape));
+  }
+  return combine<int16_t>(context, [&](int16_t p, int16_t q) {
+    const int64_t sum = num::shift_ties_away(p, shift_a) + sign * num::shift_ties_away(q, shift_b);
+    return clamp_to<int16_t>(num::saturate(sum, -32768, 32767), range);
+  });
+}
+
+}  // namespace
+
+Status add_or_subtract(const Context& context, int sign) {
+  PERAXIS_TRY(check_arity(context, 2, 2));
+  const auto* attributes_of_op = PERAXIS_TRY(attributes<ir::BinaryAttributes>(context));
+  const ir::Activation activation = attributes_of_op->activation;
+  const ir::DataType type = context.output().type;
+  if (context.input(0).type != type || context.input(1).type != type) {
+    return fail(ErrorCode::Unsupported, "{}: inputs and output must have one type", context.label());
+  }
+  return with_type<float, int32_t, int64_t, int8_t, uint8_t, int16_t>(
+      context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
+        if constexpr (std::is_same_v<T, float>) {
+          const Bounds<float> bounds = activation_bounds<float>(activation);
+          return combine<float>(context, [&](float a, float b) { return bounds(sign > 0 ? a + b : a - b); });
+        } else if constexpr (sizeof(T) >= 4) {
+          const Bounds<T> bounds = activation_bounds<T>(activation);
+          return combine<T>(context,
+                            [&](T a, T b) { return bounds(wrapping<T>(a, b, sign > 0 ? '+' : '-')); });
+        } else {
+          for (const ir::Tensor* tensor : {&context.input(0), &context.input(1), &context.output()})
+            PERAXIS_TRY(activation_quant(context, *tensor));
+          const ir::StoredRange range = ir::activation_range(context.output(), activation);
+          if constexpr (sizeof(T) == 2) return int16_sum(context, *attributes_of_op, range, sign);
+          return rescaled<T>(context, range, sign);
+        }
+      });
 }
 
 }  // namespace peraxis::kernels::reference

@@ -7,15 +7,24 @@ namespace peraxis::kernels::reference {
 
 Status average_pool_2d(const Context& context) {
   const Pool pool = PERAXIS_TRY(prepare_pool(context));
-  const uint8_t* in = context.inputs[0].data();
-  fill_output(pool, context.outputs[0].data(), [&](int64_t n, int64_t y, int64_t x, int64_t c) {
-    int64_t sum = 0;
-    const int64_t pixels = visit_window(pool, in, n, y, x, c, [&](int32_t q) { sum += q; });
-    if (pixels == 0) return clamp_to_byte(0, pool.range);
-    const int64_t rounded = (sum > 0 ? sum + pixels / 2 : sum - pixels / 2) / pixels;
-    return clamp_to_byte(rounded, pool.range);
-  });
-  return {};
+  return with_type<float, int8_t, uint8_t, int16_t>(
+      context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
+        const Reader<T> in(context.inputs[0]);
+        const Bounds<T> bounds = activation_bounds<T>(pool.activation);
+        fill_output<T>(pool, context, [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+          using Sum = std::conditional_t<std::is_same_v<T, float>, float, int64_t>;
+          Sum sum{0};
+          const int64_t pixels =
+              visit_window(pool, in, n, y, x, c, [&](T q) { sum = static_cast<Sum>(sum + q); });
+          if constexpr (std::is_same_v<T, float>) {
+            return bounds(pixels == 0 ? 0.0F : sum / static_cast<float>(pixels));
+          } else {
+            if (pixels == 0) return clamp_to<T>(0, pool.range);
+            return clamp_to<T>((sum > 0 ? sum + pixels / 2 : sum - pixels / 2) / pixels, pool.range);
+          }
+        });
+        return {};
+      });
 }
 
 }  // namespace peraxis::kernels::reference

@@ -54,8 +54,8 @@ Result<std::array<uint8_t, 256>> value_table(const Context& context, size_t i) {
     return fail(ErrorCode::Unsupported, "{}: int8 input {} has other quantization parameters than the output",
                 context.label(), i);
   }
-  const Quant x = PERAXIS_TRY(activation_quant(context, in));
-  const Quant y = PERAXIS_TRY(activation_quant(context, out));
+  const Quant x = PERAXIS_TRY(byte_quant(context, in));
+  const Quant y = PERAXIS_TRY(byte_quant(context, out));
   const float inverse = 1.0F / y.scale;
   const float factor = x.scale * inverse;
   const float offset = static_cast<float>(-x.zero_point) * factor;

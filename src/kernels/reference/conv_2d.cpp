@@ -1,6 +1,7 @@
 // CONV_2D as its definition: for every output value, the sum over the kernel's taps inside the image.
 // Accumulators wrap modulo 2^32. A weight depth below the input's makes groups.
 #include "kernels/convolution.hpp"
+#include "kernels/reference/wide_convolution.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
@@ -31,6 +32,7 @@ int32_t accumulate(const Convolution& conv, int64_t n, int64_t y, int64_t x, int
 }  // namespace
 
 Status conv_2d(const Context& context) {
+  if (!takes_bytes(context)) return wide_convolution(context);
   const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
   uint8_t* out = conv.output_values;
   for (int64_t n = 0; n < conv.output.n; ++n) {

@@ -1,6 +1,7 @@
 // DEPTHWISE_CONV_2D: output channel c reads input channel c / multiplier only, where the multiplier is the
 // ratio of the channel counts (the one in the model's options is not used).
 #include "kernels/convolution.hpp"
+#include "kernels/reference/wide_convolution.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
@@ -28,6 +29,7 @@ int32_t accumulate(const Convolution& conv, int64_t n, int64_t y, int64_t x, int
 }  // namespace
 
 Status depthwise_conv_2d(const Context& context) {
+  if (!takes_bytes(context)) return wide_convolution(context);
   const Convolution conv = PERAXIS_TRY(prepare_convolution(context));
   uint8_t* out = conv.output_values;
   for (int64_t n = 0; n < conv.output.n; ++n) {

@@ -1,11 +1,12 @@
-// Fixed-point functions of SOFTMAX. Q5.26 means a real value times 2^26. All products are doubling high
-// multiplications and all sums wrap.
+// Fixed-point functions of SOFTMAX, DIV and RSQRT. Q5.26 means a real value times 2^26. All products are
+// doubling high multiplications and all sums wrap.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 
-#include "num/rounding.hpp"
+#include "num/multiplier.hpp"
 
 namespace peraxis::kernels::reference {
 
@@ -65,6 +66,35 @@ inline int32_t reciprocal_of_one_plus(int32_t x) {
     w = wrapping_add(w, saturating_left_shift(high_mul(w, error), 2));
   }
   return saturating_left_shift(w, 1);
+}
+
+// 1 / sqrt(v) for v >= 0 as a mantissa and an exponent of 0 or less: five Newton steps in Q3.28.
+inline num::Multiplier inverse_square_root(int32_t v) {
+  constexpr int32_t kHalfSqrt2 = 1518500250;               // Q0.31
+  constexpr int32_t kThreeHalves = (1 << 28) + (1 << 27);  // Q3.28
+  if (v <= 1) return {std::numeric_limits<int32_t>::max(), 0};
+  int shift = 11;
+  while (v >= (1 << 29)) {
+    v /= 4;
+    ++shift;
+  }
+  const int pairs = (std::countl_zero(static_cast<uint32_t>(v)) - 1) / 2 - 1;
+  shift -= pairs;
+  v <<= 2 * pairs;
+  const int32_t y = v >> 1;
+  const auto half = static_cast<int32_t>(num::shift_ties_away(y, 1));
+  int32_t x = 1 << 28;
+  for (int step = 0; step < 5; ++step) {
+    const int32_t cube = saturating_left_shift(high_mul(high_mul(x, x), x), 6);
+    const int32_t sum = wrapping_subtract(high_mul(kThreeHalves, x), high_mul(half, cube));
+    x = saturating_left_shift(sum, 3);
+  }
+  x = high_mul(x, kHalfSqrt2);
+  if (shift < 0) {
+    x = num::wrap_int32(int64_t{x} * (int64_t{1} << -shift));
+    shift = 0;
+  }
+  return {x, -shift};
 }
 
 }  // namespace peraxis::kernels::reference

@@ -1,10 +1,12 @@
 // FULLY_CONNECTED: one dot product an output value; leading dimensions of the input are the batch.
 #include "kernels/convolution.hpp"
+#include "kernels/reference/wide_convolution.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
 
 Status fully_connected(const Context& context) {
+  if (!takes_bytes(context)) return wide_fully_connected(context);
   const FullyConnected fc = PERAXIS_TRY(prepare_fully_connected(context));
   uint8_t* out = fc.output_values;
   for (int64_t batch = 0; batch < fc.batches; ++batch) {

@@ -1,24 +1,51 @@
-// LOGISTIC in float32 around a correctly rounded exponential: taken from the double one, so that the table
-// does not depend on the C library's expf.
+// LOGISTIC in float32 around an exponential. The 8-bit table takes it from the double one, correctly rounded,
+// so that it does not depend on the C library's expf; on float32 tensors the C library's is LiteRT's too.
 #include <cmath>
 
+#include "kernels/reference/sigmoid_table.hpp"
 #include "kernels/reference/unary.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
+namespace {
+
+// LiteRT's limits: above the first the result is 1 in float32, below the second the exponential itself.
+float logistic_of(float x) {
+  constexpr float kOneFrom = 16.619047164916992188F;
+  constexpr float kExponentialTo = -9.0F;
+  if (x > kOneFrom) return 1.0F;
+  if (x < kExponentialTo) return std::exp(x);
+  return 1.0F / (1.0F + std::exp(-x));
+}
+
+Status int16_logistic(const Context& context) {
+  const auto table = sigmoid_table();
+  const SigmoidScale scale = sigmoid_scale(context.input(0).quant.scale[0], false);
+  return map_elements<int16_t>(context, [&](int16_t q) {
+    const int32_t x = scale(q);
+    const uint32_t magnitude = x < 0 ? 0U - static_cast<uint32_t>(x) : static_cast<uint32_t>(x);
+    const uint32_t index = magnitude >> 9;
+    int32_t value = 0x7FFF * 1024;
+    if (index < 255) {
+      const int32_t left = table[index];
+      const int32_t right = table[index + 1];
+      value = left * 512 + static_cast<int32_t>(magnitude & 511) * (right - left);
+    }
+    return (x >= 0 ? value + 512 : (1 << 25) - value + 511) >> 10;
+  });
+}
+
+}  // namespace
 
 Status logistic(const Context& context) {
   PERAXIS_TRY(check_arity(context, 1, 1));
-  const Quant x = PERAXIS_TRY(activation_quant(context, context.input(0)));
-  const Quant y = PERAXIS_TRY(activation_quant(context, context.output()));
-  if (context.input(0).type != context.output().type) {
-    return fail(ErrorCode::Unsupported, "{}: input and output types differ", context.label());
-  }
-  if (y.scale != 1.0F / 256.0F) {
-    return fail(ErrorCode::Unsupported, "{}: output scale {}, only 1/256 is supported", context.label(),
-                y.scale);
-  }
-  const ir::StoredRange range = ir::type_range(context.output().type);
+  PERAXIS_TRY(check_rule(context));
+  const ir::DataType type = context.output().type;
+  if (type == ir::DataType::Float32) return map_elements<float>(context, logistic_of);
+  if (type == ir::DataType::Int16) return int16_logistic(context);
+  const Quant x = quant_of(context.input(0));
+  const Quant y = quant_of(context.output());
+  const ir::StoredRange range = ir::type_range(type);
   return apply_table(context, [&](int32_t q) {
     const float real = x.scale * static_cast<float>(q - x.zero_point);
     const auto exponential = static_cast<float>(std::exp(-static_cast<double>(real)));

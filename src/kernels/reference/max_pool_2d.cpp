@@ -6,14 +6,18 @@ namespace peraxis::kernels::reference {
 
 Status max_pool_2d(const Context& context) {
   const Pool pool = PERAXIS_TRY(prepare_pool(context));
-  const uint8_t* in = context.inputs[0].data();
-  const int32_t lowest = ir::type_range(pool.type).low;
-  fill_output(pool, context.outputs[0].data(), [&](int64_t n, int64_t y, int64_t x, int64_t c) {
-    int32_t largest = lowest;
-    visit_window(pool, in, n, y, x, c, [&](int32_t q) { largest = std::max(largest, q); });
-    return clamp_to_byte(largest, pool.range);
-  });
-  return {};
+  return with_type<float, int8_t, uint8_t, int16_t>(
+      context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
+        const Reader<T> in(context.inputs[0]);
+        const Bounds<T> bounds = activation_bounds<T>(pool.activation);
+        fill_output<T>(pool, context, [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+          T largest = std::numeric_limits<T>::lowest();
+          visit_window(pool, in, n, y, x, c, [&](T q) { largest = q > largest ? q : largest; });
+          if constexpr (std::is_same_v<T, float>) return bounds(largest);
+          return clamp_to<T>(static_cast<int64_t>(largest), pool.range);
+        });
+        return {};
+      });
 }
 
 }  // namespace peraxis::kernels::reference

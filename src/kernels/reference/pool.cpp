@@ -7,8 +7,8 @@ Result<Pool> prepare_pool(const Context& context) {
   const auto* a = PERAXIS_TRY(attributes<ir::PoolAttributes>(context));
   const ir::Tensor& in = context.input(0);
   const ir::Tensor& out = context.output();
-  if (!is_8bit(in.type) || in.type != out.type || in.shape.size() != 4 || out.shape.size() != 4) {
-    return fail(ErrorCode::Unsupported, "{}: input and output must be int8 or uint8 maps of rank 4",
+  if (in.type != out.type || in.shape.size() != 4 || out.shape.size() != 4) {
+    return fail(ErrorCode::Unsupported, "{}: input and output must be maps of one type and rank 4",
                 context.label());
   }
   if (a->filter_h < 1 || a->filter_w < 1 || a->stride_h < 1 || a->stride_w < 1) {
@@ -16,7 +16,8 @@ Result<Pool> prepare_pool(const Context& context) {
                 context.label(), a->filter_h, a->filter_w, a->stride_h, a->stride_w);
   }
   // Only the limits of a fused activation look at the output's scale.
-  if (a->activation != ir::Activation::None) PERAXIS_TRY(activation_quant(context, out));
+  if (a->activation != ir::Activation::None && out.type != ir::DataType::Float32)
+    PERAXIS_TRY(activation_quant(context, out));
   Pool pool;
   pool.input = ir::nhwc(in);
   pool.output = ir::nhwc(out);
@@ -28,7 +29,7 @@ Result<Pool> prepare_pool(const Context& context) {
   const ir::SpatialAxis cols = ir::spatial_axis(pool.input.w, a->filter_w, a->stride_w, 1, a->padding);
   pool.pad_top = rows.before;
   pool.pad_left = cols.before;
-  pool.type = in.type;
+  pool.activation = a->activation;
   pool.range = ir::activation_range(out, a->activation);
   if (pool.output != ir::Nhwc{pool.input.n, rows.out, cols.out, pool.input.c}) {
     return fail(ErrorCode::InvalidModel, "{}: output shape {}, expected [{},{},{},{}]", context.label(),

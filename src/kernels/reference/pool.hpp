@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "kernels/context.hpp"
+#include "kernels/elements.hpp"
 
 namespace peraxis::kernels::reference {
 
@@ -11,15 +11,15 @@ struct Pool {
   ir::Nhwc input, output;
   int64_t filter_h = 1, filter_w = 1, stride_h = 1, stride_w = 1;
   int64_t pad_top = 0, pad_left = 0;
-  ir::DataType type = ir::DataType::Int8;
-  ir::StoredRange range;
+  ir::Activation activation = ir::Activation::None;
+  ir::StoredRange range;  // of quantized types
 };
 
 Result<Pool> prepare_pool(const Context& context);
 
 // Calls take(value) for each real pixel of one window; returns how many there are.
-template <class Take>
-int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t y, int64_t x, int64_t c,
+template <class T, class Take>
+int64_t visit_window(const Pool& pool, const Reader<T>& input, int64_t n, int64_t y, int64_t x, int64_t c,
                      Take take) {
   const int64_t top = y * pool.stride_h - pool.pad_top;
   const int64_t left = x * pool.stride_w - pool.pad_left;
@@ -27,7 +27,7 @@ int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t 
   for (int64_t row = std::max<int64_t>(top, 0); row < std::min(top + pool.filter_h, pool.input.h); ++row) {
     for (int64_t col = std::max<int64_t>(left, 0); col < std::min(left + pool.filter_w, pool.input.w);
          ++col) {
-      take(stored(input[((n * pool.input.h + row) * pool.input.w + col) * pool.input.c + c], pool.type));
+      take(input[((n * pool.input.h + row) * pool.input.w + col) * pool.input.c + c]);
       ++pixels;
     }
   }
@@ -35,12 +35,14 @@ int64_t visit_window(const Pool& pool, const uint8_t* input, int64_t n, int64_t 
 }
 
 // Calls value(n, y, x, c) for every output element and stores what it returns.
-template <class Value>
-void fill_output(const Pool& pool, uint8_t* output, Value value) {
+template <class T, class Value>
+void fill_output(const Pool& pool, const Context& context, Value value) {
+  const Writer<T> out(context.outputs[0]);
+  int64_t at = 0;
   for (int64_t n = 0; n < pool.output.n; ++n) {
     for (int64_t y = 0; y < pool.output.h; ++y) {
       for (int64_t x = 0; x < pool.output.w; ++x) {
-        for (int64_t c = 0; c < pool.output.c; ++c) *output++ = value(n, y, x, c);
+        for (int64_t c = 0; c < pool.output.c; ++c) out.set(at++, value(n, y, x, c));
       }
     }
   }

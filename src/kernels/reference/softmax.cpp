@@ -1,10 +1,12 @@
-// SOFTMAX along the last axis in fixed point: exponentials of the distance to the row's maximum, their sum
-// in Q12.19, one reciprocal a row. The result is always in units of 1/256.
+// SOFTMAX along the last axis. float32: exponentials of the C library. int16: two tables. 8 bits, in fixed
+// point: exponentials of the distance to the row's maximum, their sum in Q12.19, one reciprocal a row. The
+// result is always in units of 1/256.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "kernels/reference/fixed_point.hpp"
+#include "kernels/reference/float_table.hpp"
 #include "kernels/registry.hpp"
 #include "num/multiplier.hpp"
 
@@ -72,27 +74,89 @@ Status softmax_row(const Context& context, const uint8_t* in, uint8_t* out, int6
   return {};
 }
 
+void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth, float beta) {
+  float largest = std::numeric_limits<float>::lowest();
+  for (int64_t i = 0; i < depth; ++i) largest = std::max(largest, in[at + i]);
+  std::vector<float> exponentials(static_cast<size_t>(depth));
+  float sum = 0.0F;
+  for (int64_t i = 0; i < depth; ++i) {
+    const float value = std::exp((in[at + i] - largest) * beta);
+    exponentials[static_cast<size_t>(i)] = value;
+    sum += value;
+  }
+  for (int64_t i = 0; i < depth; ++i) out.set(at + i, exponentials[static_cast<size_t>(i)] / sum);
+}
+
+// The exponential over 10 below 0 and 1 / (1 + x) for x of 0 to 1, as LiteRT tabulates them for int16.
+struct Int16Tables {
+  std::array<int16_t, 513> exponential, reciprocal;
+  num::Multiplier step;
+};
+
+Int16Tables int16_tables(const Context& context, float beta) {
+  constexpr LinearRange kTwo{2.0 / 65535.0, 0};
+  constexpr double kStep = 10.0 / 65535.0;
+  const float scale = context.input(0).quant.scale[0] * beta;
+  return {make_int16_table<double>({kStep, 32767}, kTwo, [](double x) { return std::exp(x); }),
+          make_int16_table<double>({1.0 / 65535.0, -32768}, kTwo, [](double x) { return 1.0 / (1.0 + x); }),
+          num::quantize_multiplier(static_cast<double>(scale) / kStep)};
+}
+
+void int16_row(const Reader<int16_t>& in, const Writer<int16_t>& out, int64_t at, int64_t depth,
+               const Int16Tables& tables) {
+  int32_t largest = -32768;
+  for (int64_t i = 0; i < depth; ++i) largest = std::max<int32_t>(largest, in[at + i]);
+  std::vector<int32_t> exponentials(static_cast<size_t>(depth));
+  int64_t sum = 0;
+  for (int64_t i = 0; i < depth; ++i) {
+    const int64_t steps = int64_t{num::multiply_two_roundings(in[at + i] - largest, tables.step)} + 32767;
+    const int32_t value =
+        look_up(tables.exponential, static_cast<int32_t>(num::saturate(steps, -32768, 32767)));
+    exponentials[static_cast<size_t>(i)] = value;
+    sum += value;
+  }
+  const auto total = static_cast<uint32_t>(sum);
+  const int zeros = std::countl_zero(total);
+  const auto scaled = static_cast<int32_t>(((total << (zeros - 1)) + (1U << 13)) >>
+                                           14);  // 16 bits and more, the first of them set
+  const int32_t inverse =
+      look_up(tables.reciprocal, static_cast<int32_t>(num::saturate(int64_t{scaled} - 98304, -32768, 32767)));
+  const int shift = 31 - zeros;
+  for (int64_t i = 0; i < depth; ++i) {
+    const int64_t product = int64_t{exponentials[static_cast<size_t>(i)]} * inverse;
+    out.set(at + i, static_cast<int16_t>(num::saturate(num::shift_ties_up(product, shift), 0, 32767)));
+  }
+}
+
+Status softmax_16_bit(const Context& context, float beta, int64_t depth) {
+  // A row's exponentials are at most 32767 each.
+  if (depth > 65536) {
+    return fail(ErrorCode::Unsupported, "{}: rows of {} values; int16 takes at most 65536", context.label(),
+                depth);
+  }
+  const Int16Tables tables = int16_tables(context, beta);
+  const Reader<int16_t> in(context.inputs[0]);
+  const Writer<int16_t> out(context.outputs[0]);
+  for (int64_t at = 0; at < context.output().elements(); at += depth) int16_row(in, out, at, depth, tables);
+  return {};
+}
+
 }  // namespace
 
 Status softmax(const Context& context) {
   PERAXIS_TRY(check_arity(context, 1, 1));
   const auto* attributes_of_op = PERAXIS_TRY(attributes<ir::SoftmaxAttributes>(context));
-  const ir::Tensor& input = context.input(0);
-  const ir::Tensor& output = context.output();
-  const Quant x = PERAXIS_TRY(activation_quant(context, input));
-  const Quant y = PERAXIS_TRY(activation_quant(context, output));
-  if (input.type != output.type || input.shape != output.shape || input.shape.empty()) {
-    return fail(ErrorCode::Unsupported,
-                "{}: input and output must have one type and one shape of rank 1 or more", context.label());
+  PERAXIS_TRY(check_rule(context));
+  const float beta = attributes_of_op->beta;
+  const int64_t depth = context.input(0).shape.back();
+  if (context.output().type == ir::DataType::Int16) return softmax_16_bit(context, beta, depth);
+  if (context.output().type == ir::DataType::Float32) {
+    const Reader<float> in(context.inputs[0]);
+    const Writer<float> out(context.outputs[0]);
+    for (int64_t at = 0; at < context.output().elements(); at += depth) float_row(in, out, at, depth, beta);
+    return {};
   }
-  if (output.type == ir::DataType::Int8 &&
-      (y.zero_point != -128 || std::fabs(y.scale - 1.0F / 256.0F) > 0.001F / 256.0F)) {
-    return fail(ErrorCode::Unsupported,
-                "{}: output scale {} and zero point {}, only 1/256 and -128 are supported", context.label(),
-                y.scale, y.zero_point);
-  }
-  const Scaling scaling = PERAXIS_TRY(make_scaling(context, attributes_of_op->beta, x.scale));
-  const int64_t depth = input.shape.back();
+  const Scaling scaling = PERAXIS_TRY(make_scaling(context, beta, context.input(0).quant.scale[0]));
   const auto total = static_cast<int64_t>(context.inputs[0].size());
   for (int64_t at = 0; at < total; at += depth) {
     PERAXIS_TRY(

@@ -40,6 +40,7 @@ struct OpSpec {
   std::vector<int32_t> inputs, outputs;
   tfl::BuiltinOptions options_type = tfl::BuiltinOptions::NONE;
   std::function<flatbuffers::Offset<void>(Builder&)> options;
+  std::vector<uint8_t> custom_options = {};
 };
 
 struct ModelSpec {
@@ -101,8 +102,9 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   std::vector<flatbuffers::Offset<tfl::Operator>> ops;
   for (const OpSpec& op : spec.ops) {
     const flatbuffers::Offset<void> options = op.options ? op.options(builder) : flatbuffers::Offset<void>();
-    ops.push_back(
-        tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type, options));
+    ops.push_back(tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type,
+                                            options,
+                                            op.custom_options.empty() ? nullptr : &op.custom_options));
   }
   std::vector<flatbuffers::Offset<tfl::SubGraph>> subgraphs;
   for (int i = 0; i < spec.subgraphs; ++i) {

@@ -1,4 +1,5 @@
 // The options of every operator arrive in its attributes, each field with a value of its own.
+#include <flatbuffers/flexbuffers.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -98,12 +99,153 @@ INSTANTIATE_TEST_SUITE_P(
         OptionsCase{"leaky_relu", 98, O::LeakyReluOptions,
                     [](Builder& b) { return tfl::CreateLeakyReluOptions(b, 0.2F).Union(); }, Kind::LeakyRelu,
                     ir::LeakyReluAttributes{0.2F}},
+        OptionsCase{"add_general", 0, O::AddOptions,
+                    [](Builder& b) { return tfl::CreateAddOptions(b, A::NONE, false).Union(); }, Kind::Add,
+                    ir::BinaryAttributes{ir::Activation::None, false}},
+        OptionsCase{"div", 42, O::DivOptions,
+                    [](Builder& b) { return tfl::CreateDivOptions(b, A::RELU).Union(); }, Kind::Div,
+                    ir::BinaryAttributes{ir::Activation::Relu}},
+        OptionsCase{"conv_int32_bias", 3, O::Conv2DOptions,
+                    [](Builder& b) {
+                      return tfl::CreateConv2DOptions(b, P::SAME, 2, 3, A::RELU, 4, 5, tfl::TensorType::INT32)
+                          .Union();
+                    },
+                    Kind::Conv2D,
+                    ir::ConvAttributes{ir::Padding::Same, 3, 2, 5, 4, ir::Activation::Relu, true}},
+        OptionsCase{"fully_connected_int32_bias", 9, O::FullyConnectedOptions,
+                    [](Builder& b) {
+                      return tfl::CreateFullyConnectedOptions(b, A::NONE, {}, false, false,
+                                                              tfl::TensorType::INT32)
+                          .Union();
+                    },
+                    Kind::FullyConnected,
+                    ir::FullyConnectedAttributes{ir::Activation::None, false, true}},
+        OptionsCase{"transpose_conv", 67, O::TransposeConvOptions,
+                    [](Builder& b) {
+                      return tfl::CreateTransposeConvOptions(b, P::VALID, 2, 3, A::RELU,
+                                                             tfl::TensorType::INT32)
+                          .Union();
+                    },
+                    Kind::TransposeConv,
+                    ir::TransposeConvAttributes{ir::Padding::Valid, 3, 2, ir::Activation::Relu, true}},
+        OptionsCase{"resize_bilinear", 23, O::ResizeBilinearOptions,
+                    [](Builder& b) { return tfl::CreateResizeBilinearOptions(b, false, true).Union(); },
+                    Kind::ResizeBilinear, ir::ResizeAttributes{false, true}},
+        OptionsCase{"depth_to_space", 5, O::DepthToSpaceOptions,
+                    [](Builder& b) { return tfl::CreateDepthToSpaceOptions(b, 3).Union(); }, Kind::DepthToSpace,
+                    ir::BlockAttributes{3}},
+        OptionsCase{"space_to_depth", 26, O::SpaceToDepthOptions,
+                    [](Builder& b) { return tfl::CreateSpaceToDepthOptions(b, 4).Union(); }, Kind::SpaceToDepth,
+                    ir::BlockAttributes{4}},
+        OptionsCase{"gather", 36, O::GatherOptions,
+                    [](Builder& b) { return tfl::CreateGatherOptions(b, -2, 1).Union(); }, Kind::Gather,
+                    ir::GatherAttributes{-2, 1}},
+        OptionsCase{"gather_without", 36, O::NONE, nullptr, Kind::Gather, ir::GatherAttributes{}},
+        OptionsCase{"pack", 83, O::PackOptions,
+                    [](Builder& b) { return tfl::CreatePackOptions(b, 3, -1).Union(); }, Kind::Pack,
+                    ir::PackAttributes{-1, 3}},
+        OptionsCase{"unpack", 88, O::UnpackOptions,
+                    [](Builder& b) { return tfl::CreateUnpackOptions(b, 3, -1).Union(); }, Kind::Unpack,
+                    ir::PackAttributes{-1, 3}},
+        OptionsCase{"squeeze", 43, O::SqueezeOptions,
+                    [](Builder& b) {
+                      return tfl::CreateSqueezeOptions(b, b.CreateVector(std::vector<int32_t>{0, -1})).Union();
+                    },
+                    Kind::Squeeze, ir::SqueezeAttributes{{0, -1}}},
+        OptionsCase{"mirror_pad", 100, O::MirrorPadOptions,
+                    [](Builder& b) {
+                      return tfl::CreateMirrorPadOptions(b, tfl::MirrorPadMode::SYMMETRIC).Union();
+                    },
+                    Kind::MirrorPad, ir::MirrorPadAttributes{true}},
+        OptionsCase{"split_v", 102, O::SplitVOptions,
+                    [](Builder& b) { return tfl::CreateSplitVOptions(b, 6).Union(); }, Kind::SplitV,
+                    ir::SplitAttributes{6}},
+        OptionsCase{"batch_matmul", 126, O::BatchMatMulOptions,
+                    [](Builder& b) { return tfl::CreateBatchMatMulOptions(b, false, true).Union(); },
+                    Kind::BatchMatmul, ir::BatchMatmulAttributes{false, true}},
+        OptionsCase{"reduce_max", 82, O::ReducerOptions,
+                    [](Builder& b) { return tfl::CreateReducerOptions(b, true).Union(); }, Kind::ReduceMax,
+                    ir::ReduceAttributes{true}},
+        OptionsCase{"maximum", 55, O::NONE, nullptr, Kind::Maximum, ir::NoAttributes{}},
         OptionsCase{"logistic", 14, O::NONE, nullptr, Kind::Logistic, ir::NoAttributes{}},
         OptionsCase{"reshape", 22, O::NONE, nullptr, Kind::Reshape, ir::NoAttributes{}},
         OptionsCase{"pad", 34, O::NONE, nullptr, Kind::Pad, ir::NoAttributes{}},
         OptionsCase{"transpose", 39, O::NONE, nullptr, Kind::Transpose, ir::NoAttributes{}},
         OptionsCase{"quantize", 114, O::NONE, nullptr, Kind::Quantize, ir::NoAttributes{}}),
     [](const testing::TestParamInfo<OptionsCase>& param) { return std::string(param.param.name); });
+
+std::vector<uint8_t> detection_options(const std::function<void(flexbuffers::Builder&)>& more = {}) {
+  flexbuffers::Builder builder;
+  builder.Map([&] {
+    builder.Int("max_detections", 7);
+    builder.Int("max_classes_per_detection", 2);
+    builder.Bool("use_regular_nms", true);
+    builder.Float("nms_score_threshold", 0.25F);
+    builder.Float("nms_iou_threshold", 0.5F);
+    builder.Float("y_scale", 10.0F);
+    builder.Float("x_scale", 11.0F);
+    builder.Float("h_scale", 5.0F);
+    builder.Float("w_scale", 6.0F);
+    if (more) more(builder);
+  });
+  builder.Finish();
+  return builder.GetBuffer();
+}
+
+Result<ir::Graph> import_detection(std::vector<uint8_t> custom_options) {
+  test::ModelSpec model = test::conv_model();
+  model.codes = {{32, 32, "TFLite_Detection_PostProcess"}};
+  model.ops[0].options_type = O::NONE;
+  model.ops[0].options = nullptr;
+  model.ops[0].custom_options = std::move(custom_options);
+  return import_tflite(test::build(model), "detection");
+}
+
+TEST(DetectionOptions, BecomeAttributes) {
+  const auto graph =
+      import_detection(detection_options([](flexbuffers::Builder& b) { b.Int("num_classes", 3); }));
+  ASSERT_TRUE(graph) << graph.error().text();
+  ir::DetectionAttributes expected;
+  expected.max_detections = 7;
+  expected.max_classes_per_detection = 2;
+  expected.num_classes = 3;
+  expected.use_regular_nms = true;
+  expected.nms_score_threshold = 0.25F;
+  expected.y_scale = 10.0F;
+  expected.x_scale = 11.0F;
+  expected.h_scale = 5.0F;
+  expected.w_scale = 6.0F;
+  EXPECT_EQ(graph->ops[0].attributes, ir::Attributes{expected});
+}
+
+TEST(DetectionOptions, MissingAndWrongOnesAreNamed) {
+  const auto message = [](std::vector<uint8_t> bytes) {
+    return import_detection(std::move(bytes)).error().message;
+  };
+  EXPECT_THAT(message(detection_options()), testing::HasSubstr("the option num_classes is missing"));
+  EXPECT_THAT(message(detection_options([](flexbuffers::Builder& b) { b.String("num_classes", "3"); })),
+              testing::HasSubstr("the option num_classes is no number"));
+  EXPECT_THAT(
+      message(detection_options([](flexbuffers::Builder& b) { b.Int("num_classes", int64_t{1} << 40); })),
+      testing::HasSubstr("no int32"));
+  EXPECT_THAT(message(detection_options([](flexbuffers::Builder& b) { b.Double("num_classes", 4.6e228); })),
+              testing::HasSubstr("no int32"));
+  EXPECT_THAT(message({1, 2, 3}), testing::HasSubstr("its options (3 bytes) are damaged"));
+}
+
+TEST(DetectionOptions, DamagedBytesNeverCrash) {
+  const std::vector<uint8_t> good =
+      detection_options([](flexbuffers::Builder& b) { b.Int("num_classes", 3); });
+  for (size_t at = 0; at < good.size(); ++at) {
+    for (const int value : {0, 1, 127, 128, 255}) {
+      std::vector<uint8_t> bytes = good;
+      bytes[at] = static_cast<uint8_t>(value);
+      (void)import_detection(bytes);
+      bytes.resize(at + 1);
+      (void)import_detection(bytes);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace peraxis::import

@@ -205,6 +205,31 @@ TEST(Tensors, ElementsAndNhwc) {
   EXPECT_GT(tensor.bytes(), int64_t{1} << 60);  // no overflow
 }
 
+TEST(StridedSlice, EllipsisAndNewAxes) {
+  const std::vector<int32_t> input = {2, 3, 4, 5};
+  const std::vector<int32_t> zero = {0, 7, 1};
+  const std::vector<int32_t> end = {0, 0, 4};
+  const std::vector<int32_t> one = {1, 1, 2};
+  StridedSliceAttributes attributes;
+  attributes.ellipsis_mask = 1;
+  attributes.new_axis_mask = 2;
+  const auto slice = resolve_strided_slice(input, zero, end, one, attributes);
+  ASSERT_TRUE(slice) << slice.error().text();
+  EXPECT_EQ(slice->output_shape, (std::vector<int32_t>{2, 3, 4, 1, 2}));
+  EXPECT_EQ(slice->axes.back(), (SliceAxis{1, 2, 2, false}));
+  EXPECT_EQ(slice->axes.size(), input.size());
+  const std::vector<int32_t> flat = {6};
+  EXPECT_FALSE(resolve_strided_slice(flat, zero, end, one, attributes));  // for no dimension
+  attributes.ellipsis_mask = 5;
+  EXPECT_FALSE(resolve_strided_slice(input, zero, end, one, attributes));  // two of them
+  attributes = {};
+  EXPECT_FALSE(resolve_strided_slice(flat, zero, end, one, attributes));  // too many entries
+  attributes.ellipsis_mask = INT32_MIN;
+  attributes.new_axis_mask = -1;
+  EXPECT_TRUE(
+      resolve_strided_slice(flat, zero, end, one, attributes));  // bits beyond the entries mean nothing
+}
+
 TEST(Names, RoundTrip) {
   for (const OpKind kind : test::kAllKinds) EXPECT_EQ(op_kind_from_name(op_name(kind)), kind);
   for (const DataType type : {DataType::Float32, DataType::Int32, DataType::UInt8, DataType::Int64,
@@ -212,7 +237,7 @@ TEST(Names, RoundTrip) {
     EXPECT_EQ(data_type_from_name(data_type_name(type)), type);
   }
   EXPECT_EQ(op_kind_from_tflite(3), OpKind::Conv2D);
-  EXPECT_EQ(op_kind_from_tflite(32), std::nullopt);
+  EXPECT_EQ(op_kind_from_tflite(16), std::nullopt);
   EXPECT_EQ(op_kind_from_name("convolution"), std::nullopt);
   EXPECT_EQ(test::conv_2d().op_label(0), "conv_2d 0 'out'");
 }

@@ -28,7 +28,7 @@ TEST(Text, LooksLikeThis) {
                               "zero_point(0,0,0,0) const bytes(72) hash("));
   EXPECT_THAT(text,
               HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
-                        "dilation_w(1) activation(relu)\n"));
+                        "dilation_w(1) activation(relu) int32_bias(false)\n"));
   EXPECT_THAT(text, HasSubstr("inputs(%0)\noutputs(%3)\n"));
 }
 
@@ -96,9 +96,9 @@ struct Randomize {
   Padding p() { return static_cast<Padding>(rng.uniform(0, 1)); }
   Activation a() { return static_cast<Activation>(rng.uniform(0, 3)); }
   void operator()(NoAttributes&) {}
-  void operator()(BinaryAttributes& x) { x = {a()}; }
-  void operator()(ConvAttributes& x) { x = {p(), i(), i(), i(), i(), a()}; }
-  void operator()(FullyConnectedAttributes& x) { x = {a(), b()}; }
+  void operator()(BinaryAttributes& x) { x = {a(), b()}; }
+  void operator()(ConvAttributes& x) { x = {p(), i(), i(), i(), i(), a(), b()}; }
+  void operator()(FullyConnectedAttributes& x) { x = {a(), b(), b()}; }
   void operator()(PoolAttributes& x) { x = {p(), i(), i(), i(), i(), a()}; }
   void operator()(ConcatenationAttributes& x) { x = {i(), a()}; }
   void operator()(SoftmaxAttributes& x) { x = {random_float(rng)}; }
@@ -107,6 +107,29 @@ struct Randomize {
   void operator()(SplitAttributes& x) { x = {i()}; }
   void operator()(ResizeAttributes& x) { x = {b(), b()}; }
   void operator()(LeakyReluAttributes& x) { x = {random_float(rng)}; }
+  void operator()(TransposeConvAttributes& x) { x = {p(), i(), i(), a(), b()}; }
+  void operator()(BlockAttributes& x) { x = {i()}; }
+  void operator()(GatherAttributes& x) { x = {i(), i()}; }
+  void operator()(PackAttributes& x) { x = {i(), i()}; }
+  void operator()(SqueezeAttributes& x) {
+    x.dims.resize(static_cast<size_t>(rng.uniform(0, 3)));
+    for (int32_t& dimension : x.dims) dimension = i();
+  }
+  void operator()(MirrorPadAttributes& x) { x = {b()}; }
+  void operator()(BatchMatmulAttributes& x) { x = {b(), b()}; }
+  void operator()(DetectionAttributes& x) {
+    x = {i(),
+         i(),
+         i(),
+         i(),
+         b(),
+         random_float(rng),
+         random_float(rng),
+         random_float(rng),
+         random_float(rng),
+         random_float(rng),
+         random_float(rng)};
+  }
 };
 
 Graph random_graph(base::Rng& rng) {
@@ -144,7 +167,7 @@ TEST(Text, DamagedTextNeverCrashes) {
   for (uint64_t seed = 1; seed <= 4000; ++seed) {
     base::Rng rng(seed);
     std::string text = print(test::valid(test::kAllKinds[seed % std::size(test::kAllKinds)]), true);
-    for (int64_t n = rng.uniform(1, 3); n > 0; --n) {
+    for (int64_t n = rng.uniform(1, 3); n > 0 && !text.empty(); --n) {
       const auto at = static_cast<size_t>(rng.uniform(0, static_cast<int64_t>(text.size()) - 1));
       switch (rng.uniform(0, 3)) {
         case 0:

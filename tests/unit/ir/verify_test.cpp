@@ -41,22 +41,20 @@ TEST_P(Valid, Passes) {
   EXPECT_TRUE(status) << status.error().text();
 }
 
-TEST_P(Valid, Int16AndFloatAreRefusedByName) {
-  const OpKind kind = GetParam();
-  for (const auto& [type, word] : {std::pair{DataType::Int16, "int16 activations are not supported"},
-                                   std::pair{DataType::Float32, "float32; only quantized operators"}}) {
-    if (kind == OpKind::Quantize && type == DataType::Float32) continue;
-    Graph graph = test::valid(kind);
+// Every operator either takes a type or names it.
+TEST_P(Valid, OtherTypesAreTakenOrRefusedByName) {
+  for (const DataType type : {DataType::Int16, DataType::Float32, DataType::Int64, DataType::Bool}) {
+    Graph graph = test::valid(GetParam());
     make_type(graph, type);
     const Status status = verify(graph);
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, ErrorCode::Unsupported);
-    EXPECT_THAT(status.error().message, testing::HasSubstr(word));
+    if (status || status.error().code != ErrorCode::Unsupported) continue;
+    EXPECT_THAT(status.error().message, testing::HasSubstr(data_type_name(type)));
     EXPECT_THAT(status.error().message, testing::StartsWith(graph.op_label(0)));
   }
 }
 
 TEST_P(Valid, WrongOutputShapeIsRefused) {
+  if (GetParam() == OpKind::Range) GTEST_SKIP() << "the values decide the length; the kernel compares it";
   Graph graph = test::valid(GetParam());
   graph.tensors.back().shape.back() += 1;
   const Status status = verify(graph);
@@ -221,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"uint8_weights", test::conv_2d, [](Graph& g) { g.tensors[1].type = DataType::UInt8; },
               kUnsupported, "the weights (tensor 1 'weights') are uint8 for an int8 input"},
         Break{"hybrid", test::conv_2d, [](Graph& g) { make_type(g, DataType::Float32); }, kUnsupported,
-              "float and hybrid ones are not"},
+              "are int8 for an float32 input"},
         Break{"weights_computed", test::conv_2d,
               [](Graph& g) {
                 g.tensors[1].is_constant = false;
@@ -305,10 +303,10 @@ INSTANTIATE_TEST_SUITE_P(
               [](Graph& g) { g.tensors[1].shape = {7, 2}; }, kInvalid, "do not broadcast: 3 against 2"},
         Break{"add_rank", [] { return test::binary(OpKind::Add); },
               [](Graph& g) {
-                g.tensors[0].shape.insert(g.tensors[0].shape.begin(), 1);
-                g.tensors[2].shape.insert(g.tensors[2].shape.begin(), 1);
+                g.tensors[0].shape.insert(g.tensors[0].shape.begin(), 3, 1);
+                g.tensors[2].shape.insert(g.tensors[2].shape.begin(), 3, 1);
               },
-              kUnsupported, "has rank 5; it must be 0 to 4"},
+              kUnsupported, "has rank 7; it must be 0 to 6"},
         Break{"add_abort", [] { return test::binary(OpKind::Add); },
               [](Graph& g) { g.tensors[2].quant.scale = {0.5F / (1 << 19)}; }, kInvalid, "LiteRT aborts"},
         Break{"sub_abort", [] { return test::binary(OpKind::Sub); },
@@ -328,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"concat_shapes", test::concatenation, [](Graph& g) { g.tensors[1].shape = {1, 6, 4}; },
               kInvalid, "they may differ only in dimension 2"},
         Break{"quantize_int32", test::quantize, [](Graph& g) { g.tensors[0].type = DataType::Int32; },
-              kUnsupported, "is int32; only int8 and uint8"},
+              kUnsupported, "is int32 and the output (tensor 1 'out') is uint8; LiteRT has no such"},
         Break{"logistic_scale", test::logistic, [](Graph& g) { g.tensors[1].quant.scale = {0.0039F}; },
               kInvalid, "LiteRT takes exactly 1/256"},
         Break{"softmax_scale", test::softmax, [](Graph& g) { g.tensors[1].quant.scale = {0.0039F}; },
@@ -341,7 +339,7 @@ INSTANTIATE_TEST_SUITE_P(
               [](Graph& g) {
                 attributes<LeakyReluAttributes>(g).alpha = std::numeric_limits<float>::infinity();
               },
-              kInvalid, "input scale * alpha / output scale is inf"},
+              kInvalid, "alpha is inf; it must be finite"},
         Break{"pool_stride", [] { return test::pool(OpKind::MaxPool2D); },
               [](Graph& g) { attributes<PoolAttributes>(g).stride_h = 0; }, kInvalid, "strides 0x2"},
         Break{"pool_filter", [] { return test::pool(OpKind::AveragePool2D); },
@@ -366,8 +364,12 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"reshape_two_open", test::reshape,
               [](Graph& g) { g.tensors[1] = constant_int32("shape", {2}, {-1, -1}); }, kInvalid,
               "more than one -1"},
-        Break{"reshape_computed", test::reshape, [](Graph& g) { computed(g, 1); }, kUnsupported,
-              "the shape input (tensor 1 'shape') is computed at run time"},
+        Break{"reshape_computed", test::reshape,
+              [](Graph& g) {
+                computed(g, 1);
+                g.tensors[2].shape = {7, 26};
+              },
+              kInvalid, "does not hold the 189 elements"},
         Break{"reshape_int64", test::reshape,
               [](Graph& g) {
                 g.tensors[1].type = DataType::Int64;
@@ -411,8 +413,8 @@ INSTANTIATE_TEST_SUITE_P(
               [](Graph& g) { g.tensors[1] = constant_int32("begin", {4}, {0, 1, -1, 3}); }, kInvalid,
               "index 3 is outside the dimension of size 3"},
         Break{"slice_ellipsis", test::strided_slice,
-              [](Graph& g) { attributes<StridedSliceAttributes>(g).ellipsis_mask = 1; }, kUnsupported,
-              "ellipsis_mask 1"},
+              [](Graph& g) { attributes<StridedSliceAttributes>(g).ellipsis_mask = 3; }, kInvalid,
+              "2 entries and 2 ellipses (ellipsis_mask 3"},
         Break{"slice_counts", test::strided_slice,
               [](Graph& g) { g.tensors[3] = constant_int32("strides", {3}, {1, 1, 1}); }, kInvalid,
               "have 4, 4 and 3 entries"}),

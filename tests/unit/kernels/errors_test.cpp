@@ -120,7 +120,7 @@ TEST(Graphs, BrokenOthers) {
                  "2^19 times finer");
   expect_refused(
       one_op(OpKind::Logistic, ir::NoAttributes{}, {int8_tensor({2}, 1, 0), int8_tensor({2}, 0.01F, 0)}),
-      "only 1/256");
+      "takes exactly 1/256");
   expect_refused(
       one_op(OpKind::Reshape, ir::NoAttributes{}, {int8_tensor({2, 3}, 1, 0), int8_tensor({5}, 1, 0)}),
       "cannot become");
@@ -149,9 +149,61 @@ TEST(Graphs, BrokenOthers) {
   expect_refused(one_op(OpKind::Concatenation, ir::ConcatenationAttributes{},
                         {int8_tensor({2}, 1, 0), int8_tensor({2}, 0.5F, 0), int8_tensor({4}, 1, 0)}),
                  "other quantization parameters");
-  ir::Tensor wide = int8_tensor({2}, 1, 0);
-  wide.type = ir::DataType::Int16;
-  expect_refused(one_op(OpKind::LeakyRelu, ir::LeakyReluAttributes{}, {wide, wide}), "only int8 and uint8");
+  ir::Tensor truth = int8_tensor({2}, 1, 0);
+  truth.type = ir::DataType::Bool;
+  expect_refused(one_op(OpKind::LeakyRelu, ir::LeakyReluAttributes{}, {truth, truth}),
+                 "is bool; supported here");
+}
+
+// What only the values can show is an error when the operator runs.
+TEST(Graphs, ValuesWithoutAResult) {
+  const ir::Tensor bytes = int8_tensor({2}, 1, 1);
+  expect_refused(one_op(OpKind::Div, ir::BinaryAttributes{}, {bytes, bytes, bytes}), "a divisor is 0");
+  const auto of_type = [](ir::DataType type, std::vector<int32_t> shape) {
+    ir::Tensor t = int8_tensor(std::move(shape), 1, 0);
+    t.type = type;
+    t.quant = {};
+    return t;
+  };
+  const ir::Tensor zeros = int32_constant({2}, {0, 0});
+  const ir::Tensor numbers = of_type(ir::DataType::Int32, {2});
+  for (const OpKind kind : {OpKind::FloorDiv, OpKind::FloorMod})
+    expect_refused(one_op(kind, ir::NoAttributes{}, {numbers, zeros, numbers}), "a divisor is 0");
+  const ir::Tensor lowest = int32_constant({2}, {INT32_MIN, INT32_MIN});
+  expect_refused(
+      one_op(OpKind::Div, ir::BinaryAttributes{}, {lowest, int32_constant({2}, {-1, -1}), numbers}),
+      "-2^31 is divided by -1");
+  // The test's inputs are bytes of 1: an int8 value of 1 below a zero point of 2 is negative.
+  const ir::Tensor below = int8_tensor({2}, 1, 2);
+  for (const OpKind kind : {OpKind::Sqrt, OpKind::Rsqrt})
+    expect_refused(one_op(kind, ir::NoAttributes{}, {below, below}), "an input is negative");
+  for (const int32_t index : {-1, 3, INT32_MAX, INT32_MIN}) {
+    expect_refused(one_op(OpKind::Gather, ir::GatherAttributes{},
+                          {int8_tensor({3}, 1, 0), int32_constant({1}, {index}), int8_tensor({1}, 1, 0)}),
+                   "is outside axis 0 of size 3");
+    expect_refused(one_op(OpKind::GatherNd, ir::NoAttributes{},
+                          {int8_tensor({3}, 1, 0), int32_constant({1, 1}, {index}), int8_tensor({1}, 1, 0)}),
+                   "is outside dimension 0 of size 3");
+  }
+  const auto range = [&](int32_t start, int32_t limit, int32_t step) {
+    return one_op(
+        OpKind::Range, ir::NoAttributes{},
+        {int32_constant({}, {start}), int32_constant({}, {limit}), int32_constant({}, {step}), numbers});
+  };
+  expect_refused(range(0, 2, 0), "gives -1 values, the model states 2");
+  expect_refused(range(0, 2, -1), "gives -1 values");
+  expect_refused(range(INT32_MIN, INT32_MAX, 1), "the model states 2");
+  // A shape that is computed when the graph runs.
+  const ir::Tensor shape = of_type(ir::DataType::Int32, {1});
+  expect_refused(
+      one_op(OpKind::Reshape, ir::NoAttributes{}, {int8_tensor({2}, 1, 0), shape, int8_tensor({2}, 1, 0)}),
+      "shape [16843009] does not hold the 2 elements");
+  expect_refused(one_op(OpKind::BroadcastTo, ir::NoAttributes{},
+                        {int8_tensor({1}, 1, 0), shape, int8_tensor({2}, 1, 0)}),
+                 "computed at run time is [16843009]");
+  expect_refused(
+      one_op(OpKind::Fill, ir::NoAttributes{}, {shape, int8_tensor({}, 1, 0), int8_tensor({2}, 1, 0)}),
+      "computed at run time is [16843009]");
 }
 
 struct Kind {
@@ -167,15 +219,23 @@ std::vector<Kind> all_kinds() {
   };
 }
 
-// A tensor of rank 0 to 4 and sizes 0 to 3, often of the shape before it, sometimes int32, half constant.
-ir::Tensor random_tensor(base::Rng& rng, std::vector<int32_t>& shape) {
+ir::DataType random_type(base::Rng& rng) {
+  if (rng.one_in(2)) return ir::DataType::Int8;
+  constexpr ir::DataType kOthers[] = {ir::DataType::Int32, ir::DataType::Int32, ir::DataType::Float32,
+                                      ir::DataType::UInt8, ir::DataType::Int16, ir::DataType::Int64,
+                                      ir::DataType::Bool};
+  return kOthers[rng.uniform(0, static_cast<int64_t>(std::size(kOthers)) - 1)];
+}
+
+// A tensor of rank 0 to 4 and sizes 0 to 3, often of the shape and type before it, half constant.
+ir::Tensor random_tensor(base::Rng& rng, std::vector<int32_t>& shape, ir::DataType& type) {
+  if (rng.one_in(3)) type = random_type(rng);
   if (!rng.one_in(2)) {
     shape.clear();
     for (int64_t d = rng.uniform(0, 4); d > 0; --d) shape.push_back(static_cast<int32_t>(rng.uniform(0, 3)));
   }
-  ir::Tensor made =
-      tensor(rng.one_in(4) ? ir::DataType::Int32 : ir::DataType::Int8, shape, 1.0F / 256.0F, -128);
-  if (rng.one_in(3)) made.quant.zero_point = {0};
+  const int64_t zero_point = type == ir::DataType::Int8 && !rng.one_in(3) ? -128 : 0;
+  ir::Tensor made = tensor(type, shape, 1.0F / 256.0F, zero_point);
   if (rng.one_in(2)) {
     std::vector<uint8_t> data(static_cast<size_t>(made.bytes()));
     for (uint8_t& b : data) b = static_cast<uint8_t>(rng.one_in(5) ? rng.uniform(0, 255) : 0);
@@ -189,11 +249,12 @@ TEST(Graphs, RandomNonsenseIsSafe) {
   const std::vector<Kind> kinds = all_kinds();
   base::Rng rng(7);
   int accepted = 0;
-  for (int i = 0; i < 60'000; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     std::vector<ir::Tensor> tensors;
     std::vector<int32_t> shape;
+    ir::DataType type = random_type(rng);
     const int64_t count = rng.uniform(2, 5);
-    for (int64_t t = 0; t < count; ++t) tensors.push_back(random_tensor(rng, shape));
+    for (int64_t t = 0; t < count; ++t) tensors.push_back(random_tensor(rng, shape, type));
     const auto any = [&] {
       return static_cast<size_t>(rng.uniform(0, static_cast<int64_t>(kinds.size()) - 1));
     };

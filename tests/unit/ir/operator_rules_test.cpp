@@ -1,0 +1,218 @@
+// The rules of the operators that run on the CPU only: with one thing broken they are refused with the
+// sentence that names it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+
+#include "graphs.hpp"
+
+namespace peraxis::ir {
+namespace {
+
+using test::constant_int32;
+
+struct Break {
+  const char* what;
+  OpKind kind;
+  std::function<void(Graph&)> change;
+  const char* message;  // a part of it
+};
+
+template <class T>
+T& attributes(Graph& graph) {
+  return std::get<T>(graph.ops[0].attributes);
+}
+
+class OperatorRules : public testing::TestWithParam<Break> {};
+
+TEST_P(OperatorRules, RefuseWithASentence) {
+  const Break& test = GetParam();
+  Graph graph = test::valid(test.kind);
+  ASSERT_TRUE(verify(graph)) << verify(graph).error().text();
+  test.change(graph);
+  const Status status = verify(graph);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, testing::HasSubstr(test.message));
+  const Status alone = verify_op(graph, 0);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().message, status.error().message);
+}
+
+std::string break_name(const testing::TestParamInfo<Break>& info) {
+  return info.param.what;
+}
+
+constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+
+INSTANTIATE_TEST_SUITE_P(
+    Hostile, OperatorRules,
+    testing::Values(
+        Break{"block_0", OpKind::SpaceToDepth,
+              [](Graph& g) { attributes<BlockAttributes>(g).block_size = 0; },
+              "the block size 0 does not divide"},
+        Break{"block_huge", OpKind::DepthToSpace,
+              [](Graph& g) { attributes<BlockAttributes>(g).block_size = kMost; },
+              "the block size 2147483647"},
+        Break{"block_negative", OpKind::DepthToSpace,
+              [](Graph& g) { attributes<BlockAttributes>(g).block_size = kLeast; },
+              "the block size -2147483648"},
+        Break{"batch_block_0", OpKind::SpaceToBatch,
+              [](Graph& g) { g.tensors[1] = constant_int32("block", {2}, {0, 3}); }, "block size 0"},
+        Break{"batch_block_huge", OpKind::BatchToSpace,
+              [](Graph& g) { g.tensors[1] = constant_int32("block", {2}, {kMost, kMost}); },
+              "does not divide"},
+        Break{"crops_huge", OpKind::BatchToSpace,
+              [](Graph& g) { g.tensors[2] = constant_int32("crops", {2, 2}, {kMost, kMost, 0, 0}); },
+              "dimension 1 of the input"},
+        Break{"paddings_negative", OpKind::SpaceToBatch,
+              [](Graph& g) { g.tensors[2] = constant_int32("paddings", {2, 2}, {-1, 0, 0, 0}); },
+              "amounts [-1,0]"},
+        Break{"mirror_too_far", OpKind::MirrorPad,
+              [](Graph& g) { g.tensors[1] = constant_int32("paddings", {2, 2}, {0, 2, 0, 0}); },
+              "exceeds 1, what it can mirror"},
+        Break{"padv2_two_values", OpKind::PadV2,
+              [](Graph& g) {
+                g.tensors[2].shape = {2};
+                g.tensors[2].data = {1, 2};
+              },
+              "has 2 values, not 1"},
+        Break{"padv2_scale", OpKind::PadV2, [](Graph& g) { g.tensors[2].quant.scale = {0.25F}; },
+              "different scales or zero points"},
+        Break{"slice_outside", OpKind::Slice,
+              [](Graph& g) { g.tensors[1] = constant_int32("begin", {2}, {4, 0}); },
+              "begin 4 and size 2 do not fit dimension 0 of size 4"},
+        Break{"slice_negative", OpKind::Slice,
+              [](Graph& g) { g.tensors[1] = constant_int32("begin", {2}, {kLeast, 0}); },
+              "begin -2147483648"},
+        Break{"slice_size", OpKind::Slice,
+              [](Graph& g) { g.tensors[2] = constant_int32("size", {2}, {2, kMost}); }, "size 2147483647"},
+        Break{"split_sizes", OpKind::SplitV,
+              [](Graph& g) { g.tensors[1] = constant_int32("sizes", {2}, {kMost, -1}); },
+              "the part size 2147483647"},
+        Break{"split_two_open", OpKind::SplitV,
+              [](Graph& g) { g.tensors[1] = constant_int32("sizes", {2}, {-1, -1}); }, "the part size -1"},
+        Break{"split_nothing_left", OpKind::SplitV,
+              [](Graph& g) { g.tensors[1] = constant_int32("sizes", {2}, {5, -1}); }, "parts of 5 entries"},
+        Break{"split_count", OpKind::SplitV, [](Graph& g) { attributes<SplitAttributes>(g).num_splits = -2; },
+              "num_splits is -2"},
+        Break{"pack_count", OpKind::Pack, [](Graph& g) { attributes<PackAttributes>(g).count = 3; },
+              "values_count is 3, it has 2 inputs"},
+        Break{"pack_axis", OpKind::Pack, [](Graph& g) { attributes<PackAttributes>(g).axis = 3; },
+              "axis 3 is outside -3..2"},
+        Break{"unpack_count", OpKind::Unpack, [](Graph& g) { attributes<PackAttributes>(g).count = kMost; },
+              "num is 2147483647"},
+        Break{"gather_batch", OpKind::Gather,
+              [](Graph& g) { attributes<GatherAttributes>(g).batch_dims = 3; },
+              "batch_dims 3 with indices of rank 2"},
+        Break{"gather_batch_negative", OpKind::Gather,
+              [](Graph& g) { attributes<GatherAttributes>(g).batch_dims = kLeast; },
+              "batch_dims -2147483648"},
+        Break{"gather_axis", OpKind::Gather, [](Graph& g) { attributes<GatherAttributes>(g).axis = kMost; },
+              "axis 2147483647 is outside"},
+        Break{"gather_float_indices", OpKind::Gather, [](Graph& g) { g.tensors[1].type = DataType::Float32; },
+              "is float32; supported here: int32, int64"},
+        Break{"gather_nd_depth", OpKind::GatherNd, [](Graph& g) { g.tensors[1].shape = {7, 4}; },
+              "name 4 dimensions"},
+        Break{"squeeze_not_1", OpKind::Squeeze, [](Graph& g) { attributes<SqueezeAttributes>(g).dims = {1}; },
+              "dimension 1 of shape [1,5,1] is to be dropped but is not 1"},
+        Break{"squeeze_axis", OpKind::Squeeze, [](Graph& g) { attributes<SqueezeAttributes>(g).dims = {-4}; },
+              "axis -4 is outside"},
+        Break{"expand_axis", OpKind::ExpandDims,
+              [](Graph& g) { g.tensors[1] = constant_int32("axis", {}, {3}); }, "axis 3 is outside -3..2"},
+        Break{"topk_0", OpKind::TopK, [](Graph& g) { g.tensors[1] = constant_int32("k", {}, {0}); },
+              "k has 1 values (0); one from 1 to 7"},
+        Break{"topk_large", OpKind::TopK, [](Graph& g) { g.tensors[1] = constant_int32("k", {}, {8}); },
+              "(8); one from 1 to 7"},
+        Break{"arg_axis", OpKind::ArgMax, [](Graph& g) { g.tensors[1] = constant_int32("axis", {}, {-4}); },
+              "axis -4 is outside"},
+        Break{"reduce_scale", OpKind::ReduceMax, [](Graph& g) { g.tensors[2].quant.scale = {0.25F}; },
+              "different scales or zero points"},
+        Break{"matmul_depth", OpKind::BatchMatmul,
+              [](Graph& g) { attributes<BatchMatmulAttributes>(g).adj_y = false; },
+              "5 columns against 7 rows"},
+        Break{"matmul_rank", OpKind::BatchMatmul, [](Graph& g) { g.tensors[0].shape = {5}; }, "has rank 1"},
+        Break{"matmul_batch", OpKind::BatchMatmul, [](Graph& g) { g.tensors[1].shape = {3, 7, 5}; },
+              "do not broadcast: 2 against 3"},
+        Break{"transpose_conv_shape", OpKind::TransposeConv,
+              [](Graph& g) { g.tensors[0] = constant_int32("shape", {4}, {1, 14, 27, 5}); },
+              "the operator gives [1,14,27,5]"},
+        Break{"transpose_conv_stride", OpKind::TransposeConv,
+              [](Graph& g) { attributes<TransposeConvAttributes>(g).stride_w = 0; }, "strides 2x0"},
+        Break{"transpose_conv_depth", OpKind::TransposeConv,
+              [](Graph& g) {
+                g.tensors[1].shape = {4, 2, 3, 2};
+                g.tensors[1].data.resize(48);
+              },
+              "have depth 2, the input has 3 channels"},
+        Break{"broadcast_shrinks", OpKind::BroadcastTo,
+              [](Graph& g) { g.tensors[1] = constant_int32("shape", {2}, {1, 4}); }, "does not spread over"},
+        Break{"broadcast_negative", OpKind::BroadcastTo,
+              [](Graph& g) { g.tensors[1] = constant_int32("shape", {2}, {3, -1}); },
+              "the operator gives [3,0]"},
+        Break{"fill_shape", OpKind::Fill,
+              [](Graph& g) { g.tensors[0] = constant_int32("dims", {2}, {5, kMost}); },
+              "the operator gives [5,2147483647]"},
+        Break{"fill_value", OpKind::Fill, [](Graph& g) { g.tensors[1].shape = {2}; }, "has 2 values, not 1"},
+        Break{"shape_count", OpKind::Shape, [](Graph& g) { g.tensors[1].shape = {3}; },
+              "the operator gives [2]"},
+        Break{"prelu_shape", OpKind::Prelu, [](Graph& g) { g.tensors[1].shape = {2, 5, 7, 3}; },
+              "the operator gives [2,5,7,3]"},
+        Break{"hard_swish_scale", OpKind::HardSwish, [](Graph& g) { g.tensors[1].quant.scale = {0.003F}; },
+              "LiteRT takes more than the input's 0.5 / 128"},
+        Break{"tanh_int16_scale", OpKind::Tanh,
+              [](Graph& g) {
+                for (Tensor& tensor : g.tensors) {
+                  tensor.type = DataType::Int16;
+                  tensor.quant.zero_point = {0};
+                }
+              },
+              "LiteRT takes exactly 1/32768"},
+        Break{"int16_zero_point", OpKind::Relu,
+              [](Graph& g) {
+                for (Tensor& tensor : g.tensors) tensor.type = DataType::Int16;
+              },
+              "has the zero point 3; int16 takes 0"},
+        Break{"detection_classes", OpKind::DetectionPostProcess,
+              [](Graph& g) { attributes<DetectionAttributes>(g).num_classes = 5; },
+              "has 3 columns for 5 classes"},
+        Break{"detection_huge", OpKind::DetectionPostProcess,
+              [](Graph& g) { attributes<DetectionAttributes>(g).max_detections = kMost; },
+              "max_detections 2147483647"},
+        Break{"detection_negative", OpKind::DetectionPostProcess,
+              [](Graph& g) { attributes<DetectionAttributes>(g).max_classes_per_detection = -1; },
+              "max_classes_per_detection -1"},
+        Break{"detection_anchors", OpKind::DetectionPostProcess,
+              [](Graph& g) { g.tensors[2].shape = {8, 4}; }, "do not fit together"},
+        Break{"detection_threshold", OpKind::DetectionPostProcess,
+              [](Graph& g) { attributes<DetectionAttributes>(g).nms_iou_threshold = 0.0F; },
+              "nms_iou_threshold 0"}),
+    break_name);
+
+TEST(OperatorRules, Int16ConvolutionsTakeTheBiasTheirOptionsName) {
+  Graph graph = test::conv_2d();
+  for (const size_t i : {size_t{0}, size_t{3}}) {
+    graph.tensors[i].type = DataType::Int16;
+    graph.tensors[i].quant.zero_point = {0};
+  }
+  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("is int32; it must be int64"));
+  std::get<ConvAttributes>(graph.ops[0].attributes).int32_bias = true;
+  EXPECT_TRUE(verify(graph)) << verify(graph).error().text();
+  graph.tensors[3].quant.scale = {1e-5F};
+  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("the int16 kernels take less than 128"));
+}
+
+TEST(OperatorRules, FiveDimensionsAndTensorsOfOneValue) {
+  Graph graph = test::valid(OpKind::Maximum);
+  graph.tensors[0].shape = {2, 1, 3, 1, 4};
+  graph.tensors[1].shape = {};
+  graph.tensors[2].shape = {2, 1, 3, 1, 4};
+  EXPECT_TRUE(verify(graph));
+  graph.tensors[0].shape = {0, 1, 3};
+  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("has the dimension 0"));
+}
+
+}  // namespace
+}  // namespace peraxis::ir
