@@ -131,7 +131,7 @@ def plan(binary, model, arguments):
     report = peraxis(binary, "plan", model, ["--threads", "1", *arguments])
     layers = [layer for layer in report["layers"] if layer["device"] == "npu"]
     found = {"tasks": report["total"]["tasks"], "expected": report["total"]["expected_mismatch_percent"],
-             "other_ms": report["other_operators"]["estimated_ms"]}
+             "other_ms": report["other_operators"]["estimated_ms"] + report["other_operators_on_npu"]["estimated_ms"]}
     found["ms"] = report["total"]["estimated_ms"] - found["other_ms"]
     figures = [layer["isolated"] for layer in layers if "isolated" in layer]
     if figures:

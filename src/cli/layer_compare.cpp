@@ -78,7 +78,9 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
                                          int threads) {
   LayerComparison out;
   out.op = op;
-  if (!ir::is_convolution_like(graph.ops[op].kind)) {
+  const bool convolution = ir::is_convolution_like(graph.ops[op].kind);
+  const bool on_device = op < plan.on_device.size() && plan.on_device[op];
+  if (!convolution && !on_device) {
     out.plan = plan_of({}, graph, op);
     return out;
   }
@@ -87,6 +89,10 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   exe::Executable executable = PERAXIS_TRY(compiler::compile(alone, build, single));
   out.plan = plan_of(executable.layers, alone, 0);
   out.plan.op = static_cast<int32_t>(op);
+  if (on_device) {
+    out.plan.device = "npu";
+    out.plan.tasks = static_cast<int32_t>(executable.tasks.size());
+  }
   if (out.plan.device != "npu") return out;
 
   std::vector<std::span<const uint8_t>> inputs;

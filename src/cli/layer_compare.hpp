@@ -45,8 +45,8 @@ class CompiledModel {
 // One operator.
 struct LayerComparison {
   size_t op = 0;
-  exe::LayerPlan plan;                    // device "cpu" for those that are no convolutions
-  std::optional<Difference> isolated;     // of NPU layers
+  exe::LayerPlan plan;                    // convolutions as recorded; of others the device and the tasks
+  std::optional<Difference> isolated;     // of operators on the NPU
   std::optional<Difference> accumulated;  // none when the run did not keep the tensor
 };
 

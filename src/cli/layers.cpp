@@ -2,6 +2,7 @@
 #include "cli/layers.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace peraxis::cli {
 
@@ -92,6 +93,36 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
     if (op >= graph.ops.size() || layer.reason.empty()) continue;
     out += fmt::format("  {} on {}{}{}: {}\n", printable(graph.op_label(op)), layer.device,
                        layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason));
+  }
+  return out;
+}
+
+std::string operators_text(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators) {
+  if (operators.empty()) return {};
+  std::map<std::pair<std::string, std::string>, int64_t> by_reason;  // kind and reason -> how many
+  int64_t on_npu = 0;
+  for (const exe::OperatorPlan& o : operators) {
+    if (o.device == "npu")
+      ++on_npu;
+    else if (static_cast<size_t>(o.op) < graph.ops.size())
+      ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason}];
+  }
+  std::string out = fmt::format("{} of {} other operators run on the NPU\n", on_npu, operators.size());
+  for (const auto& [what, count] : by_reason)
+    out += fmt::format("  {} {} on cpu: {}\n", count, what.first, printable(what.second));
+  return out;
+}
+
+Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators) {
+  Json out = Json::array();
+  for (const exe::OperatorPlan& o : operators) {
+    const auto op = static_cast<size_t>(o.op);
+    if (op >= graph.ops.size()) continue;
+    out.push_back({{"op", o.op},
+                   {"kind", ir::op_name(graph.ops[op].kind)},
+                   {"name", op_output_name(graph, op)},
+                   {"device", o.device},
+                   {"reason", o.reason.empty() ? Json(nullptr) : Json(o.reason)}});
   }
   return out;
 }

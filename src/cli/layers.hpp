@@ -27,4 +27,9 @@ std::string strategies_text(const std::vector<exe::LayerPlan>& layers);
 // One line a layer that is on the CPU or not run as asked, with the reason; empty when there is none.
 std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
 
+// "12 of 18 other operators run on the NPU", and one line for all that share a kind and a reason.
+std::string operators_text(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
+// [{"op", "kind", "name", "device", "reason"}]
+Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
+
 }  // namespace peraxis::cli

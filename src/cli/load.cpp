@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "import/import.hpp"
+#include "passes/fold_pads.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -89,6 +90,7 @@ Result<Loaded> load_model(const std::string& path) {
   if (!loaded.model)
     return fail(ErrorCode::InvalidModel,
                 "{} is an executable, already compiled; this command takes a TFLite model", path);
+  passes::fold_pads(*loaded.model);
   return loaded;
 }
 

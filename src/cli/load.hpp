@@ -22,7 +22,8 @@ struct Loaded {
 
 // Errors name the path and, when it is neither, what the file looks like instead.
 Result<Loaded> load(const std::string& path);
-Result<Loaded> load_model(const std::string& path);  // refuses executables
+// Refuses executables. The model as the compiler takes it: passes/ have been over it, indices are the file's.
+Result<Loaded> load_model(const std::string& path);
 
 // Refuses an empty output name, and one that is the same file as an input.
 Status check_output(const std::string& output, const std::string& input);

@@ -10,6 +10,8 @@
 
 #include "compiler/program.hpp"
 #include "lower/convolution.hpp"
+#include "lower/device_op.hpp"
+#include "plan/homes.hpp"
 #include "requant/strategy.hpp"
 
 namespace peraxis::compiler {
@@ -41,6 +43,8 @@ struct TensorState {
   std::optional<Scattered> scattered;
 };
 
+constexpr int64_t kSurfaceChannels = 16;
+
 class Compiler {
  public:
   Compiler(const ir::Graph& graph, const Options& options, const plan::Plan& plan)
@@ -49,13 +53,22 @@ class Compiler {
         states_(graph.tensors.size()),
         layer_of_(graph.ops.size(), nullptr) {
     for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
+    on_device_ = plan.on_device;
+    if (on_device_.empty()) return;  // a plan made by hand
+    operators_ = operator_records(graph, plan);
+    homes_ = plan::concatenation_homes(graph, plan);
   }
 
   Result<exe::Executable> run() {
     for (const int32_t t : graph_.inputs) state(t).on_host = true;
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
+    const std::vector<bool> dead = ir::dead_operators(graph_);
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      if (dead[op]) {
+        keep_sizes(op);
+        continue;
+      }
       if (Status ok = lower_op(op); !ok)
         return with_note(std::move(ok).error(), fmt::format("while compiling {}", graph_.op_label(op)));
       ++clock_;
@@ -69,6 +82,7 @@ class Compiler {
 
   Status lower_op(size_t op) {
     if (!ir::is_convolution_like(graph_.ops[op].kind)) {
+      if (!on_device_.empty() && on_device_[op]) return lower_on_device(op);
       run_on_cpu(op);
       return {};
     }
@@ -111,12 +125,12 @@ class Compiler {
     exe::Step step;
     step.kind = kind;
     step.placement = placement;
-    plan_.memory.touch(plan_.placement_allocations[static_cast<size_t>(placement)], clock_);
+    plan_.memory.touch(plan_.placement_addresses[static_cast<size_t>(placement)].allocation, clock_);
     return step;
   }
 
   // A place of the tensor's channels, in their order or in slots of their own.
-  int32_t make_placement(int32_t tensor, const View& view, int32_t allocation, int64_t slots,
+  int32_t make_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address, int64_t slots,
                          std::vector<int32_t> slot_of = {}) {
     const ir::Tensor& t = graph_.tensor(tensor);
     exe::Placement placement;
@@ -127,12 +141,12 @@ class Compiler {
     placement.zero_point = static_cast<int32_t>(t.quant.zero_point[0]) - (placement.is_uint8 ? 128 : 0);
     placement.slot_of = std::move(slot_of);
     plan_.placements.push_back(std::move(placement));
-    plan_.placement_allocations.push_back(allocation);
+    plan_.placement_addresses.push_back(address);
     return static_cast<int32_t>(plan_.placements.size() - 1);
   }
 
-  int32_t add_placement(int32_t tensor, const View& view, int32_t allocation, int64_t slots) {
-    const int32_t index = make_placement(tensor, view, allocation, slots);
+  int32_t add_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address, int64_t slots) {
+    const int32_t index = make_placement(tensor, view, address, slots);
     state(tensor).on_device.emplace_back(view, index);
     return index;
   }
@@ -145,8 +159,8 @@ class Compiler {
       if (have == view) return placement;
     to_host(tensor);
     const int64_t slots = lower::round_up(view.c, 16);
-    const int32_t allocation = plan_.memory.add_activation(view.h * view.w * slots);
-    const int32_t placement = add_placement(tensor, view, allocation, slots);
+    const int32_t placement =
+        add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * slots), 0}, slots);
     plan_.steps.push_back(placement_step(exe::StepKind::Upload, placement));
     return placement;
   }
@@ -159,12 +173,12 @@ class Compiler {
     const lower::InputCube input =
         scattered && scattered->readable && scattered->view == view && lower::takes_scattered_input(g)
             ? scattered->cube
-            : lower::plain_input(
-                  g, plan_.placement_allocations[static_cast<size_t>(to_device(op.inputs[0], view))]);
+            : lower::plain_input(g, address_of(to_device(op.inputs[0], view)));
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
-    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-        graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory));
-    plan_.memory.touch(input.allocation, clock_);
+    const lower::LoweredLayer lowered =
+        PERAXIS_TRY(lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits,
+                                             plan_.memory, true, home_of(op.outputs[0])));
+    plan_.memory.touch(input.address.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     add_tasks(chosen.op, g, lowered);
     finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
@@ -174,14 +188,97 @@ class Compiler {
     return {};
   }
 
-  void add_tasks(size_t op, const lower::Geometry& g, const lower::LoweredLayer& lowered) {
+  // Integer operands state shapes, which the graph is checked against when the executable is loaded.
+  void keep_sizes(size_t index) {
+    for (const int32_t t : graph_.ops[index].inputs)
+      if (t != ir::kAbsent && graph_.tensor(t).is_constant && graph_.tensor(t).type == ir::DataType::Int32 &&
+          !ir::is_convolution_like(graph_.ops[index].kind))
+        cpu_constants_.insert(t);
+  }
+
+  // Tasks of neighbouring operators join one job.
+  void open_job(size_t tasks) {
     if (plan_.steps.empty() || plan_.steps.back().kind != exe::StepKind::Job) {
       exe::Step step;
       step.kind = exe::StepKind::Job;
       step.first_task = static_cast<int32_t>(plan_.tasks.size());
       plan_.steps.push_back(step);
     }
-    plan_.steps.back().task_count += static_cast<int32_t>(lowered.tasks.size());
+    plan_.steps.back().task_count += static_cast<int32_t>(tasks);
+  }
+
+  static View view_of(const ir::Tensor& tensor) {
+    const ir::Nhwc map = ir::nhwc(tensor);
+    return {map.h, map.w, map.c};
+  }
+
+  // Pooling, element-wise operators, copies: maps in, one map out, no host work. Parts of a map: no task.
+  Status lower_on_device(size_t index) {
+    const ir::Op& op = graph_.ops[index];
+    keep_sizes(index);
+    std::vector<lower::CubeAt> inputs;
+    for (const int32_t t : op.inputs) {
+      if (graph_.tensor(t).is_constant) continue;
+      const View view = view_of(graph_.tensor(t));
+      inputs.push_back({address_of(to_device(t, view)), view.h * view.w});
+    }
+    if (const std::vector<int64_t> views = lower::device_views(graph_, index); !views.empty()) {
+      for (size_t i = 0; i < views.size(); ++i) {
+        const View part = view_of(graph_.tensor(op.outputs[i]));
+        rk3588::SymbolicAddress place = inputs.back().address;
+        place.offset += views[i] * part.h * part.w;
+        add_placement(op.outputs[i], part, place, lower::round_up(part.c, kSurfaceChannels));
+      }
+      return {};
+    }
+    const View view = view_of(graph_.tensor(op.outputs[0]));
+    const rk3588::SymbolicAddress output = place_for(op.outputs[0]);
+    const std::vector<rk3588::Task> tasks =
+        PERAXIS_TRY(lower::lower_device_op(graph_, index, inputs, {output, view.h * view.w}));
+    for (const lower::CubeAt& input : inputs) plan_.memory.touch(input.address.allocation, clock_);
+    plan_.memory.touch(output.allocation, clock_);
+    if (!tasks.empty()) open_job(tasks.size());
+    for (const rk3588::Task& task : tasks) {
+      exe::Task info;
+      info.op = static_cast<int32_t>(index);
+      info.kind = std::holds_alternative<rk3588::PoolTask>(task)      ? exe::TaskKind::Pool
+                  : std::holds_alternative<rk3588::ElementTask>(task) ? exe::TaskKind::Element
+                                                                      : exe::TaskKind::Upsample;
+      info.rows = static_cast<int32_t>(view.h);
+      info.real_input_channels = info.real_output_channels = static_cast<int32_t>(view.c);
+      plan_.tasks.push_back({info, task});
+    }
+    add_placement(op.outputs[0], view, output, lower::round_up(view.c, kSurfaceChannels));
+    return {};
+  }
+
+  rk3588::SymbolicAddress address_of(int32_t placement) const {
+    return plan_.placement_addresses[static_cast<size_t>(placement)];
+  }
+
+  // In the output of the concatenation that takes the tensor, or nowhere.
+  rk3588::SymbolicAddress home_of(int32_t tensor) {
+    const auto home = homes_.find(tensor);
+    if (home == homes_.end()) return {};
+    const View view = view_of(graph_.tensor(tensor));
+    rk3588::SymbolicAddress place = place_for(home->second.tensor);
+    place.offset += home->second.first_channel * view.h * view.w;
+    return place;
+  }
+
+  // Where a plain cube of the tensor goes: its home, or one allocation of its own.
+  rk3588::SymbolicAddress place_for(int32_t tensor) {
+    if (const rk3588::SymbolicAddress home = home_of(tensor); home.allocation >= 0) return home;
+    const auto known = cubes_.find(tensor);
+    if (known != cubes_.end()) return {known->second, 0};
+    const View view = view_of(graph_.tensor(tensor));
+    // The last part of a concatenation may write a whole group of dummy channels behind it.
+    const int64_t slots = lower::round_up(view.c, kSurfaceChannels) + rk3588::kDepthwiseGroup;
+    return {cubes_[tensor] = plan_.memory.add_activation(view.h * view.w * slots), 0};
+  }
+
+  void add_tasks(size_t op, const lower::Geometry& g, const lower::LoweredLayer& lowered) {
+    open_job(lowered.tasks.size());
     for (const lower::LoweredTask& task : lowered.tasks) {
       exe::Task info;
       info.op = static_cast<int32_t>(op);
@@ -203,7 +300,8 @@ class Compiler {
     const int32_t output = graph_.ops[op_index].outputs[0];
     const View view{g.out_h, g.out_w, g.out_c};
     if (params.host == HostWork::None) {
-      add_placement(output, view, lowered.regions[0].allocation, lowered.regions[0].slots);
+      add_placement(output, view, {lowered.regions[0].allocation, lowered.regions[0].offset},
+                    lowered.regions[0].slots);
       return;
     }
     exe::HostStep host;
@@ -231,7 +329,7 @@ class Compiler {
     }
     if (params.host == HostWork::Gather) {
       lower::InputCube cube = lower::scattered_output(lowered, g);
-      const int32_t placement = make_placement(output, view, cube.allocation, cube.slots, cube.slot_of);
+      const int32_t placement = make_placement(output, view, cube.address, cube.slots, cube.slot_of);
       state(output).scattered = {view,      std::move(cube), placement,
                                  scattered, std::move(host), lowered.regions};
       return;
@@ -243,8 +341,9 @@ class Compiler {
   void add_host_step(exe::StepKind kind, int32_t tensor, const View& view, exe::HostStep host,
                      const std::vector<lower::Region>& regions) {
     const int64_t slots = lower::round_up(view.c, 16);
-    const int32_t placement =
-        add_placement(tensor, view, plan_.memory.add_activation(view.h * view.w * slots), slots);
+    rk3588::SymbolicAddress place = home_of(tensor);
+    if (place.allocation < 0) place = {plan_.memory.add_activation(view.h * view.w * slots), 0};
+    const int32_t placement = add_placement(tensor, view, place, slots);
     for (const lower::Region& region : regions) {
       host.regions.push_back({kActivationBuffer, 0, region.h, region.w, region.slots, region.element_bytes});
       plan_.host_regions.push_back({region.allocation, region.offset});
@@ -268,6 +367,7 @@ class Compiler {
     out.strategy = options_.strategy;
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
+    out.operators = std::move(operators_);
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
     return out;
   }
@@ -276,6 +376,10 @@ class Compiler {
   const Options& options_;
   std::vector<TensorState> states_;
   std::vector<const plan::LayerPlan*> layer_of_;  // by operator
+  std::map<int32_t, plan::Home> homes_;
+  std::map<int32_t, int32_t> cubes_;  // tensor -> allocation of what place_for made
+  std::vector<exe::OperatorPlan> operators_;
+  std::vector<bool> on_device_;  // by operator: other than convolutions, as tasks
   std::set<int32_t> cpu_constants_;
   ProgramPlan plan_;
   int32_t clock_ = 0;
@@ -305,6 +409,18 @@ exe::LayerPlan layer_record(const plan::LayerPlan& layer) {
   return out;
 }
 
+std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan) {
+  std::vector<exe::OperatorPlan> out;
+  const std::vector<bool> dead = ir::dead_operators(graph);
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
+    const bool npu = op < plan.on_device.size() && plan.on_device[op];
+    out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu",
+                   op < plan.refusals.size() ? plan.refusals[op] : std::string()});
+  }
+  return out;
+}
+
 Result<plan::PlannerOptions> planner_options(const Options& options) {
   if (options.target != "rk3588")
     return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588",
@@ -326,6 +442,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.cost = options.cost;
   out.limits = {options.max_tile_rows, options.max_task_channels};
   out.histograms = options.histograms;
+  out.convolutions_only = options.convolutions_only;
   out.progress = options.progress;
   return out;
 }

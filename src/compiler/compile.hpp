@@ -29,7 +29,8 @@ struct Options {
   rk3588::CostConstants cost;          // what the planner's time estimate is made of
   // Calibration by operator: counts of output values, [channel][256].
   std::map<int32_t, std::vector<int64_t>> histograms;
-  bool no_fallback = false;  // a convolution-like operator whose MACs are not tasks is an error
+  bool convolutions_only = false;  // every other operator runs on the CPU
+  bool no_fallback = false;        // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
   // For tests: smaller limits force tiles and splits. 0: the chip's.
@@ -44,6 +45,9 @@ std::vector<std::string> strategy_names();
 
 // A layer of a plan as the executable records it, with the tasks the plan counted.
 exe::LayerPlan layer_record(const plan::LayerPlan& layer);
+
+// Where the plan has every operator that is no convolution.
+std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan);
 
 // What the planner is asked under these options. Errors name an unknown target or strategy.
 Result<plan::PlannerOptions> planner_options(const Options& options);

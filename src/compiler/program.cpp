@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "emit/convolution.hpp"
+#include "emit/task.hpp"
 #include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -26,7 +26,8 @@ Status cut_long_jobs(ProgramPlan& plan) {
     while (step.kind == exe::StepKind::Job && step.task_count > rk3588::kMaxChainTasks) {
       int32_t count = rk3588::kMaxChainTasks;
       while (count > 0 &&
-             plan.tasks[static_cast<size_t>(step.first_task) + static_cast<size_t>(count)].task.weight_reuse)
+             rk3588::reuses_weights(
+                 plan.tasks[static_cast<size_t>(step.first_task) + static_cast<size_t>(count)].task))
         --count;
       if (count == 0)
         return fail(ErrorCode::Internal, "more than {} tasks from task {} on share their weights",
@@ -47,7 +48,7 @@ Status cut_long_jobs(ProgramPlan& plan) {
 Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executable& out) {
   std::vector<emit::Program> programs;
   for (PlannedTask& planned : plan.tasks) {
-    emit::Program program = PERAXIS_TRY(emit::convolution(planned.task));
+    emit::Program program = PERAXIS_TRY(emit::program(planned.task));
     words.resize(static_cast<size_t>(lower::round_up(static_cast<int64_t>(words.size()), kWordsPerAlign)));
     planned.info.first_word = static_cast<int64_t>(words.size());
     planned.info.words = static_cast<int32_t>(program.words.size());
@@ -101,7 +102,8 @@ Result<exe::Executable> assemble(ProgramPlan&& plan) {
   out.buffers = {std::move(commands), std::move(constants), std::move(activations)};
 
   for (size_t p = 0; p < plan.placements.size(); ++p)
-    plan.placements[p].cube.offset = plan.memory.location(plan.placement_allocations[p]).offset;
+    plan.placements[p].cube.offset = plan.memory.location(plan.placement_addresses[p].allocation).offset +
+                                     plan.placement_addresses[p].offset;
   size_t region = 0;
   for (exe::HostStep& host : plan.host_steps)
     for (exe::Cube& cube : host.regions) {

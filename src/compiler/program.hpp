@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "exe/executable.hpp"
 #include "lower/memory_plan.hpp"
-#include "target/rk3588/conv_task.hpp"
+#include "target/rk3588/tasks.hpp"
 
 namespace peraxis::compiler {
 
@@ -15,17 +15,17 @@ inline constexpr int32_t kCommandBuffer = 0, kConstantBuffer = 1, kActivationBuf
 
 struct PlannedTask {
   exe::Task info;
-  rk3588::ConvTask task;
+  rk3588::Task task;
 };
 
 struct ProgramPlan {
   lower::MemoryPlan memory;
   std::vector<PlannedTask> tasks;
   std::vector<exe::Step> steps;
-  std::vector<exe::Placement> placements;             // offsets filled in by assemble
-  std::vector<int32_t> placement_allocations;         // one a placement
-  std::vector<exe::HostStep> host_steps;              // region offsets filled in by assemble
-  std::vector<rk3588::SymbolicAddress> host_regions;  // of all regions, in host-step order
+  std::vector<exe::Placement> placements;                    // offsets filled in by assemble
+  std::vector<rk3588::SymbolicAddress> placement_addresses;  // one a placement
+  std::vector<exe::HostStep> host_steps;                     // region offsets filled in by assemble
+  std::vector<rk3588::SymbolicAddress> host_regions;         // of all regions, in host-step order
   std::vector<exe::LayerPlan> layers;
 };
 

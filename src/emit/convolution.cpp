@@ -1,46 +1,14 @@
 #include "emit/convolution.hpp"
 
-#include "target/rk3588/registers.hpp"
+#include "emit/writer.hpp"
 
 namespace peraxis::emit {
 namespace {
 
 using namespace rk3588;
 
-// Collects words; the first field that does not fit stops it.
-class Writer {
- public:
-  template <class R>
-  void write(RegisterValue<R> value) {
-    if (error_) return;
-    Result<uint64_t> word = command(value);
-    if (word)
-      program_.words.push_back(*word);
-    else
-      error_ = std::move(word).error();
-  }
-  // A register whose whole value is an address.
-  template <class R>
-  void address(RegisterValue<R> zero, SymbolicAddress target) {
-    if (target.allocation >= 0)
-      program_.addresses.push_back({static_cast<int32_t>(program_.words.size()), target});
-    write(zero);
-  }
-  void raw(uint64_t word) { program_.words.push_back(word); }
-  Program& program() { return program_; }
-  Result<Program> finish() {
-    if (error_) return tl::make_unexpected(std::move(*error_));
-    return std::move(program_);
-  }
-
- private:
-  Program program_;
-  std::optional<Error> error_;
-};
-
 constexpr int64_t kDirect = 0, kDepthwise = 3;
 constexpr int64_t kInt8 = 0, kInt32 = 4;
-constexpr int64_t kBurst16 = 15;
 
 void write_cna(Writer& w, const ConvTask& t) {
   const int64_t mode = t.depthwise ? kDepthwise : kDirect;
@@ -176,28 +144,9 @@ void write_dpu(Writer& w, const ConvTask& t) {
   w.write(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE(d.int32_output ? 1 : d.out_scale));
   w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) |
           DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
-  w.write(DPU::EW_OP_VALUE_0::EW_OPERAND_0[0]);
-  w.write(DPU::EW_OP_VALUE_1::EW_OPERAND_1[0]);
-  w.write(DPU::EW_OP_VALUE_2::EW_OPERAND_2[0]);
-  w.write(DPU::EW_OP_VALUE_3::EW_OPERAND_3[0]);
-  w.write(DPU::EW_OP_VALUE_4::EW_OPERAND_4[0]);
-  w.write(DPU::EW_OP_VALUE_5::EW_OPERAND_5[0]);
-  w.write(DPU::EW_OP_VALUE_6::EW_OPERAND_6[0]);
-  w.write(DPU::EW_OP_VALUE_7::EW_OPERAND_7[0]);
+  write_no_register_operands(w);
   w.write(DPU::SURFACE_ADD::SURF_ADD(plane * (d.int32_output ? 8 : (t.depthwise ? 4 : 2))));
-  w.write(DPU::UNNAMED_40C4::VALUE[0]);
-  w.write(DPU::LUT_ACCESS_CFG::LUT_ADDR[0]);
-  w.write(DPU::LUT_ACCESS_DATA::LUT_ACCESS_DATA[0]);
-  w.write(DPU::LUT_CFG::LUT_ROAD_SEL[0]);
-  w.write(DPU::LUT_INFO::LUT_LE_INDEX_SELECT[0]);
-  w.write(DPU::LUT_LE_START::LUT_LE_START[0]);
-  w.write(DPU::LUT_LE_END::LUT_LE_END[0]);
-  w.write(DPU::LUT_LO_START::LUT_LO_START[0]);
-  w.write(DPU::LUT_LO_END::LUT_LO_END[0]);
-  w.write(DPU::LUT_LE_SLOPE_SCALE::LUT_LE_SLOPE_UFLOW_SCALE[0]);
-  w.write(DPU::LUT_LE_SLOPE_SHIFT::LUT_LE_SLOPE_UFLOW_SHIFT[0]);
-  w.write(DPU::LUT_LO_SLOPE_SCALE::LUT_LO_SLOPE_UFLOW_SCALE[0]);
-  w.write(DPU::LUT_LO_SLOPE_SHIFT::LUT_LO_SLOPE_UFLOW_SHIFT[0]);
+  write_no_table(w);
 }
 
 void write_rdma(Writer& w, const ConvTask& t) {
@@ -223,36 +172,18 @@ void write_rdma(Writer& w, const ConvTask& t) {
   w.write(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH[0]);
 }
 
-constexpr uint16_t kNextAddressOffset = PC::BASE_ADDRESS::Reg::offset;
-
 }  // namespace
 
 Result<Program> convolution(const ConvTask& task) {
   Writer w;
-  w.program().words.reserve(132);
+  w.reserve(132);
   write_cna(w, task);
   write_core(w, task);
   write_dpu(w, task);
   write_rdma(w, task);
-  // An even number of words: the fetch unit is a pair (npu/hardware.md 3.2).
-  if (w.program().words.size() % 2 != 0) w.raw(0);
-  w.program().next_address_word = static_cast<int32_t>(w.program().words.size());
-  w.raw(0);
-  w.program().next_amount_word = static_cast<int32_t>(w.program().words.size());
-  w.write(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT[0]);
-  w.raw(command_word(kSeparatorTarget, 0, 0));
   // CNA, CORE, DPU, DPU_RDMA.
-  w.raw(command_word(kEnableTarget, 0x1D, kEnableOffset));
+  w.tail(0x1D);
   return w.finish();
-}
-
-Result<uint64_t> next_address_placeholder() {
-  return command_word(static_cast<uint16_t>(static_cast<uint16_t>(Block::PC) | kWriteBit), 0,
-                      kNextAddressOffset);
-}
-
-Result<uint64_t> next_amount(int64_t words) {
-  return command(PC::REGISTER_AMOUNTS::PC_DATA_AMOUNT((words + 1) / 2 - 1));
 }
 
 }  // namespace peraxis::emit

@@ -40,6 +40,9 @@ enum class TaskKind : uint8_t {
   Direct,         // direct convolution (also fully connected)
   Depthwise,      // the hardware's depthwise mode
   BlockDiagonal,  // depthwise run as a direct convolution whose weights are zero off the diagonal
+  Pool,           // pooling
+  Element,        // element-wise: copies, requantization, addition of two tensors
+  Upsample,       // repeated pixels
 };
 // One command program and where it came from.
 struct Task {
@@ -137,6 +140,13 @@ struct LayerPlan {
   std::vector<ChannelCertificate> certificate;  // one an output channel; empty on the CPU
 };
 
+// Where every other operator runs, for reports.
+struct OperatorPlan {
+  int32_t op = 0;
+  std::string device;  // "npu" or "cpu"
+  std::string reason;  // why it is on the CPU
+};
+
 struct Executable {
   std::string target = "rk3588";
   std::string compiler;                       // "peraxis 0.1.0"
@@ -156,6 +166,7 @@ struct Executable {
   std::vector<HostStep> host_steps;
   std::vector<Step> steps;
   std::vector<LayerPlan> layers;
+  std::vector<OperatorPlan> operators;
 };
 
 // Checks every index, range, size and checksum. read() calls it; the machine and runtime may rely on it.

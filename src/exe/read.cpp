@@ -78,6 +78,7 @@ class Reader {
                   s.host_step()};
     }));
     PERAXIS_TRY(layers(e));
+    PERAXIS_TRY(operators(e));
     PERAXIS_TRY(placement_slots(e));
     return e;
   }
@@ -164,6 +165,18 @@ class Reader {
     }
     return {};
   }
+  Status operators(Executable& e) {
+    if (f_.operators() == nullptr) return {};
+    for (const file::OperatorPlan* o : *f_.operators()) {
+      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      OperatorPlan& out = e.operators.emplace_back();
+      out.op = o->op();
+      PERAXIS_TRY(text(o->device(), out.device));
+      PERAXIS_TRY(text(o->reason(), out.reason));
+    }
+    return {};
+  }
+
   Status layers(Executable& e) {
     for (const file::LayerPlan* l : *f_.layers()) {
       PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));

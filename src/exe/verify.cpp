@@ -56,6 +56,8 @@ class Verifier {
       PERAXIS_TRY_NOTE(host_step(e_.host_steps[i]), "in host step {}", i);
     for (size_t i = 0; i < e_.steps.size(); ++i) PERAXIS_TRY_NOTE(step(e_.steps[i]), "in step {}", i);
     for (size_t i = 0; i < e_.layers.size(); ++i) PERAXIS_TRY_NOTE(layer(e_.layers[i]), "in layer {}", i);
+    for (size_t i = 0; i < e_.operators.size(); ++i)
+      PERAXIS_TRY_NOTE(placed(e_.operators[i]), "in operator record {}", i);
     return {};
   }
 
@@ -115,7 +117,7 @@ class Verifier {
   }
 
   Status task(const Task& t) const {
-    if (t.kind > TaskKind::BlockDiagonal) return bad("unknown kind {}", static_cast<int>(t.kind));
+    if (t.kind > TaskKind::Upsample) return bad("unknown kind {}", static_cast<int>(t.kind));
     if (t.words < kTailWords) return bad("{} words, the tail alone has {}", t.words, kTailWords);
     if (!is_range(t.first_word, t.words, words_))
       return bad("words {} + {} leave the {} command words", t.first_word, t.words, words_);
@@ -271,9 +273,15 @@ class Verifier {
     return {};
   }
 
+  template <class Record>
+  static Status placed(const Record& r) {
+    if (r.op < 0) return bad("operator index {}", r.op);
+    if (r.device != "npu" && r.device != "cpu") return bad("device '{}' is neither npu nor cpu", r.device);
+    return {};
+  }
+
   static Status layer(const LayerPlan& l) {
-    if (l.op < 0) return bad("operator index {}", l.op);
-    if (l.device != "npu" && l.device != "cpu") return bad("device '{}' is neither npu nor cpu", l.device);
+    PERAXIS_TRY(placed(l));
     if (l.tasks < 0 || l.macs < 0) return bad("a negative count: {} tasks, {} MACs", l.tasks, l.macs);
     for (size_t c = 0; c < l.certificate.size(); ++c) {
       const ChannelCertificate& entry = l.certificate[c];

@@ -27,6 +27,7 @@ int64_t estimate_bytes(const Executable& e) {
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
+  for (const OperatorPlan& o : e.operators) bytes += o.device.size() + o.reason.size() + 64;
   for (const std::string* s : {&e.target, &e.compiler, &e.model, &e.accuracy, &e.reference, &e.strategy})
     bytes += s->size() + 16;
   return static_cast<int64_t>(bytes);
@@ -38,7 +39,7 @@ To convert(From value) {
   return static_cast<To>(value);
 }
 static_assert(static_cast<int>(file::BufferKind::MAX) == static_cast<int>(BufferKind::Activations));
-static_assert(static_cast<int>(file::TaskKind::MAX) == static_cast<int>(TaskKind::BlockDiagonal));
+static_assert(static_cast<int>(file::TaskKind::MAX) == static_cast<int>(TaskKind::Upsample));
 static_assert(static_cast<int>(file::StepKind::MAX) == static_cast<int>(StepKind::Correct));
 static_assert(static_cast<int>(file::Rounding::MAX) == static_cast<int>(Rounding::Double));
 
@@ -138,6 +139,10 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
                       convert<file::StepKind>(s.kind));
   });
   const auto layers = make_layers(builder, e);
+  const auto operators = tables<file::OperatorPlan>(e.operators, builder, [&](const OperatorPlan& o) {
+    const auto device = builder.CreateSharedString(o.device), reason = builder.CreateSharedString(o.reason);
+    return file::CreateOperatorPlan(builder, o.op, device, reason);
+  });
   const auto placement_slots = make_placement_slots(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
@@ -145,7 +150,7 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots);
+                             layers, placement_slots, operators);
 }
 
 }  // namespace

@@ -67,6 +67,9 @@ struct ConvAttributes {  // CONV_2D and DEPTHWISE_CONV_2D
   int32_t dilation_h = 1, dilation_w = 1;
   Activation activation = Activation::None;
   bool int32_bias = false;  // int16 activations: the file names int32 as the type of bias and accumulator
+  // Rows and columns of zeros (the input's zero point) around the input before `padding` applies: a PAD that
+  // passes/fold_pads took in. Files have none.
+  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool operator==(const ConvAttributes&) const = default;
 };
 struct FullyConnectedAttributes {
@@ -216,5 +219,14 @@ struct SpatialAxis {
   int64_t after = 0;
 };
 SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, Padding padding);
+// Rows and columns of a convolution with all of its padding, explicit and implied.
+struct ConvAxes {
+  SpatialAxis rows, columns;
+};
+ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_w,
+                   const ConvAttributes& attributes);
+
+// By operator: none of its outputs is read by a live operator or is an output of the graph.
+std::vector<bool> dead_operators(const Graph& graph);
 
 }  // namespace peraxis::ir

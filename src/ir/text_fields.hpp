@@ -19,6 +19,10 @@ void visit_fields(Visit&& visit, T& a) {
     visit("dilation_w", a.dilation_w);
     visit("activation", a.activation);
     visit("int32_bias", a.int32_bias);
+    visit("pad_top", a.pad_top);
+    visit("pad_left", a.pad_left);
+    visit("pad_bottom", a.pad_bottom);
+    visit("pad_right", a.pad_right);
   } else if constexpr (std::is_same_v<Type, FullyConnectedAttributes>) {
     visit("activation", a.activation);
     visit("keep_num_dims", a.keep_num_dims);

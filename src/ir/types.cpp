@@ -187,6 +187,29 @@ SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dil
   return axis;
 }
 
+ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_w, const ConvAttributes& a) {
+  ConvAxes axes{spatial_axis(in_h + a.pad_top + a.pad_bottom, kernel_h, a.stride_h, a.dilation_h, a.padding),
+                spatial_axis(in_w + a.pad_left + a.pad_right, kernel_w, a.stride_w, a.dilation_w, a.padding)};
+  axes.rows.before += a.pad_top;
+  axes.rows.after += a.pad_bottom;
+  axes.columns.before += a.pad_left;
+  axes.columns.after += a.pad_right;
+  return axes;
+}
+
+std::vector<bool> dead_operators(const Graph& graph) {
+  std::vector<bool> read(graph.tensors.size()), dead(graph.ops.size());
+  for (const int32_t t : graph.outputs) read[static_cast<size_t>(t)] = true;
+  for (size_t op = graph.ops.size(); op-- > 0;) {
+    dead[op] =
+        std::ranges::none_of(graph.ops[op].outputs, [&](int32_t t) { return read[static_cast<size_t>(t)]; });
+    if (dead[op]) continue;
+    for (const int32_t t : graph.ops[op].inputs)
+      if (t != kAbsent) read[static_cast<size_t>(t)] = true;
+  }
+  return dead;
+}
+
 std::string Graph::op_label(size_t index) const {
   if (index >= ops.size()) return fmt::format("operator {}", index);
   const Op& op = ops[index];

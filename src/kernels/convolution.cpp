@@ -65,10 +65,7 @@ Status check_geometry(const Context& context, const ConvolutionShape& conv, cons
     return fail(ErrorCode::InvalidModel, "{}: weights {} do not fit {} input and {} output channels",
                 context.label(), shape_text(weights), in_c, out_c);
   }
-  const ir::SpatialAxis rows =
-      ir::spatial_axis(conv.input.h, weights[1], a.stride_h, a.dilation_h, a.padding);
-  const ir::SpatialAxis cols =
-      ir::spatial_axis(conv.input.w, weights[2], a.stride_w, a.dilation_w, a.padding);
+  const auto [rows, cols] = ir::conv_axes(conv.input.h, conv.input.w, weights[1], weights[2], a);
   if (conv.output.n != conv.input.n || conv.output.h != rows.out || conv.output.w != cols.out) {
     return fail(ErrorCode::InvalidModel, "{}: output shape {}, expected [{},{},{},{}]", context.label(),
                 shape_text(context.output().shape), conv.input.n, rows.out, cols.out, out_c);
@@ -122,8 +119,9 @@ Result<ConvolutionShape> prepare_convolution_shape(const Context& context) {
   conv.stride_w = a->stride_w;
   conv.dilation_h = a->dilation_h;
   conv.dilation_w = a->dilation_w;
-  conv.pad_top = ir::spatial_axis(conv.input.h, weights[1], a->stride_h, a->dilation_h, a->padding).before;
-  conv.pad_left = ir::spatial_axis(conv.input.w, weights[2], a->stride_w, a->dilation_w, a->padding).before;
+  const auto [rows, cols] = ir::conv_axes(conv.input.h, conv.input.w, weights[1], weights[2], *a);
+  conv.pad_top = rows.before;
+  conv.pad_left = cols.before;
   return conv;
 }
 

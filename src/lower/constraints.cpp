@@ -91,6 +91,15 @@ constexpr std::array kConstraints = {
                  return fmt::format("padding {} above, {} left exceeds {}", s.g.pad_top, s.g.pad_left,
                                     kMaxPad);
                }},
+    Constraint{[](const Subject& s) {
+                 return s.g.pad_top >= s.g.kernel_h || s.g.pad_left >= s.g.kernel_w ||
+                        (s.g.out_h - 1) * s.g.stride_h - s.g.pad_top >= s.g.in_h ||
+                        (s.g.out_w - 1) * s.g.stride_w - s.g.pad_left >= s.g.in_w;
+               },
+               [](const Subject& s) {
+                 return fmt::format("some windows of its {}x{} outputs hold padding alone", s.g.out_h,
+                                    s.g.out_w);
+               }},
     Constraint{[](const Subject& s) { return s.g.in_w > kMaxInputExtent || s.g.out_w > kMaxOutputWidth; },
                [](const Subject& s) {
                  return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxInputExtent);

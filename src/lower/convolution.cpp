@@ -40,8 +40,9 @@ struct Context {
   const TileLimits& limits;
   MemoryPlan& memory;
   LoweredLayer& out;
-  int32_t shared_output;  // allocation of all regions; -1: one each
-  bool pack;              // false: only shapes, addresses and sizes; constants stay empty
+  int32_t shared_output;          // allocation of all regions; -1: one each
+  bool pack;                      // false: only shapes, addresses and sizes; constants stay empty
+  rk3588::SymbolicAddress place;  // of the only region, when it is given
 };
 
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
@@ -108,8 +109,9 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
       }
       task.in_height = rows.in_rows;
       task.pad_top = rows.pad_top;
-      task.input = {x.input.allocation,
-                    (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
+      task.input = {
+          x.input.address.allocation,
+          x.input.address.offset + (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
       task.kernels = depthwise ? 1 : slots;
       task.weight_bytes_per_kernel = taps * task.in_channels;
       task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
@@ -131,7 +133,10 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
 // A region of its own, or behind the last one in the layer's shared allocation.
 void add_region(const Context& x, int64_t slots, int32_t element_bytes) {
   Region region{-1, 0, x.g.out_h, x.g.out_w, slots, element_bytes};
-  if (x.shared_output >= 0) {
+  if (x.place.allocation >= 0) {
+    region.allocation = x.place.allocation;
+    region.offset = x.place.offset;
+  } else if (x.shared_output >= 0) {
     region.allocation = x.shared_output;
     if (!x.out.regions.empty()) region.offset = x.out.regions.back().offset + x.out.regions.back().bytes();
     x.memory.grow_activation(x.shared_output, region.bytes());
@@ -243,12 +248,12 @@ Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set
 
 }  // namespace
 
-InputCube plain_input(const Geometry& g, int32_t allocation) {
-  return {allocation, round_up(g.in_c, kAtomBytes), {}};
+InputCube plain_input(const Geometry& g, rk3588::SymbolicAddress address) {
+  return {address, round_up(g.in_c, kAtomBytes), {}};
 }
 
 InputCube scattered_output(const LoweredLayer& lowered, const Geometry& g) {
-  InputCube out{lowered.regions.front().allocation, 0, {}};
+  InputCube out{{lowered.regions.front().allocation, 0}, 0, {}};
   std::vector<int64_t> first_slot;
   for (const Region& region : lowered.regions) {
     first_slot.push_back(out.slots);
@@ -271,7 +276,8 @@ int64_t output_slots(const Geometry& g) {
 
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
-                                       const TileLimits& limits, MemoryPlan& memory, bool pack) {
+                                       const TileLimits& limits, MemoryPlan& memory, bool pack,
+                                       rk3588::SymbolicAddress output) {
   const Geometry g = geometry(graph, op);
   const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
   const Weights weights{tensor.data.data(),
@@ -284,8 +290,11 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
   const bool scattered = params.host == requant::HostWork::Gather;
-  const Context x{g,   layer, weights, input, limits, memory, out, scattered ? memory.add_activation(0) : -1,
-                  pack};
+  const Context x{g,       layer,
+                  weights, input,
+                  limits,  memory,
+                  out,     scattered ? memory.add_activation(0) : -1,
+                  pack,    params.host == requant::HostWork::None ? output : rk3588::SymbolicAddress{}};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);

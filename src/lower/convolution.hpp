@@ -45,13 +45,13 @@ struct LoweredLayer {
 
 // The input cube, [slots/16][in_h][in_w][16].
 struct InputCube {
-  int32_t allocation = -1;
+  rk3588::SymbolicAddress address;
   int64_t slots = 0;  // multiple of 16
   // Slot of every input channel; empty: channel c is in slot c. Slots that hold no channel may hold anything.
   std::vector<int32_t> slot_of;
 };
 // The cube as a plain upload or a one-set layer makes it.
-InputCube plain_input(const Geometry& geometry, int32_t allocation);
+InputCube plain_input(const Geometry& geometry, rk3588::SymbolicAddress address);
 
 // Where the channels of a layer of several int8 sets are found when its regions are read as one cube.
 // Only for HostWork::Gather.
@@ -60,10 +60,12 @@ InputCube scattered_output(const LoweredLayer& lowered, const Geometry& geometry
 // Whether the operator can read its input channels in any order: direct convolutions only.
 bool takes_scattered_input(const Geometry& geometry);
 
-// `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates.
+// `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates. With
+// `output`, a layer of one set and no host work writes there; else the regions are new allocations.
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
-                                       const TileLimits& limits, MemoryPlan& memory, bool pack = true);
+                                       const TileLimits& limits, MemoryPlan& memory, bool pack = true,
+                                       rk3588::SymbolicAddress output = {});
 
 // Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
 int64_t output_slots(const Geometry& geometry);

@@ -29,10 +29,9 @@ Geometry geometry(const ir::Graph& graph, size_t op_index) {
   g.kernel_w = weights.shape[2];
   g.stride_h = attributes.stride_h;
   g.stride_w = attributes.stride_w;
-  g.pad_top =
-      ir::spatial_axis(in.h, g.kernel_h, g.stride_h, attributes.dilation_h, attributes.padding).before;
-  g.pad_left =
-      ir::spatial_axis(in.w, g.kernel_w, g.stride_w, attributes.dilation_w, attributes.padding).before;
+  const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, g.kernel_h, g.kernel_w, attributes);
+  g.pad_top = axes.rows.before;
+  g.pad_left = axes.columns.before;
   return g;
 }
 

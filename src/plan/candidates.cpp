@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "lower/device_op.hpp"
+
 namespace peraxis::plan {
 namespace {
 
@@ -27,6 +29,7 @@ bool readers_take_scattered(const Network& network, size_t producer) {
   const lower::Geometry made = lower::geometry(network.graph, producer);
   const std::vector<size_t>& readers = readers_of(network, producer);
   return std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
+    if (network.on_device[reader]) return false;
     const lower::Geometry read = lower::geometry(network.graph, reader);
     return lower::takes_scattered_input(read) && read.in_h == made.out_h && read.in_w == made.out_w &&
            read.in_c == made.out_c;
@@ -36,11 +39,37 @@ bool readers_take_scattered(const Network& network, size_t producer) {
 }  // namespace
 
 Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
-    : graph(graph_), options(options_), refusals(graph_.ops.size()), npu_readers(graph_.tensors.size()) {
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
-    refusals[op] = lower::npu_refusal(graph, op);
-    if (refusals[op].empty()) npu_readers[static_cast<size_t>(graph.ops[op].inputs[0])].push_back(op);
+    : graph(graph_),
+      options(options_),
+      refusals(graph_.ops.size()),
+      npu_readers(graph_.tensors.size()),
+      on_device(graph_.ops.size()),
+      dead(ir::dead_operators(graph_)) {
+  made_on_npu.resize(graph.tensors.size());
+  for (size_t index = 0; index < graph.ops.size(); ++index) {
+    const ir::Op& op = graph.ops[index];
+    if (dead[index] && !ir::is_convolution_like(op.kind)) {
+      refusals[index] = "nothing reads it";
+      continue;
+    }
+    if (ir::is_convolution_like(op.kind)) {
+      refusals[index] = lower::npu_refusal(graph, index);
+      if (!refusals[index].empty()) continue;
+      npu_readers[static_cast<size_t>(op.inputs[0])].push_back(index);
+    } else {
+      // Where the data are on the host, an operator that only moves or compares them stays there.
+      const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {
+        return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
+      });
+      refusals[index] = options.convolutions_only
+                            ? "the NPU was to run convolutions only"
+                            : lower::device_refusal(graph, index, options.exact_elsewhere());
+      if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";
+      on_device[index] = refusals[index].empty();
+      if (!on_device[index]) continue;
+      for (const int32_t t : op.inputs) npu_readers[static_cast<size_t>(t)].push_back(index);
+    }
+    for (const int32_t t : op.outputs) made_on_npu[static_cast<size_t>(t)] = true;
   }
 }
 
@@ -63,8 +92,8 @@ Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions
   out.differing = out.certificate.expected() * static_cast<double>(outputs());
   lower::MemoryPlan scratch;
   const lower::LoweredLayer lowered = PERAXIS_TRY(
-      lower::lower_convolution(network_->graph, op_, layer_, out.params, lower::plain_input(geometry_, 0),
-                               planning.limits, scratch, false));
+      lower::lower_convolution(network_->graph, op_, layer_, out.params,
+                               lower::plain_input(geometry_, {0, 0}), planning.limits, scratch, false));
   std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
     penalty = scatter_penalty(*network_, op_, lower::scattered_output(lowered, geometry_));
@@ -155,7 +184,7 @@ std::optional<Cost> scatter_penalty(const Network& network, size_t producer, con
       if (!lowered) return std::nullopt;
       return layer_cost(*lowered, g, params.host, options.cost);
     };
-    const auto plain = cost_with(lower::plain_input(g, 0)), scattered = cost_with(cube);
+    const auto plain = cost_with(lower::plain_input(g, {0, 0})), scattered = cost_with(cube);
     if (!plain || !scattered) return std::nullopt;
     penalty.tasks += scattered->tasks - plain->tasks;
     penalty.mac_cycles += scattered->mac_cycles - plain->mac_cycles;

@@ -1,5 +1,7 @@
 #include "plan/cost.hpp"
 
+#include "lower/device_op.hpp"
+
 namespace peraxis::plan {
 
 void Cost::add(const Cost& other) {
@@ -11,6 +13,16 @@ void Cost::add(const Cost& other) {
   host_ms += other.host_ms;
 }
 
+namespace {
+
+double task_ms(int64_t cycles, int64_t bytes, const rk3588::CostConstants& constants) {
+  const double working = static_cast<double>(cycles) / constants.clock_ghz;    // ns
+  const double moving = static_cast<double>(bytes) / constants.bandwidth_gbs;  // ns
+  return std::max(working, moving) * 1e-6 + constants.task_us * 1e-3;
+}
+
+}  // namespace
+
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants) {
   Cost cost;
@@ -20,14 +32,43 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
     ++cost.tasks;
     cost.mac_cycles += cycles;
     cost.bytes += bytes;
-    const double multiplying = static_cast<double>(cycles) / constants.clock_ghz;  // ns
-    const double moving = static_cast<double>(bytes) / constants.bandwidth_gbs;    // ns
-    cost.npu_ms += std::max(multiplying, moving) * 1e-6 + constants.task_us * 1e-3;
+    cost.npu_ms += task_ms(cycles, bytes, constants);
   }
   if (host == requant::HostWork::None) return cost;
   cost.host_values = geometry.out_h * geometry.out_w * geometry.out_c;
   const double ns = host == requant::HostWork::Gather ? constants.host_copy_ns : constants.host_requantize_ns;
   cost.host_ms = static_cast<double>(cost.host_values) * ns * 1e-6 + constants.host_step_us * 1e-3;
+  return cost;
+}
+
+Cost device_cost(const ir::Graph& graph, size_t op, const std::map<int32_t, Home>& homes,
+                 const rk3588::CostConstants& constants) {
+  Cost cost;
+  // Sizes alone count. Allocation 0 is the output, 1 everything else.
+  if (!lower::device_views(graph, op).empty()) return cost;
+  const int32_t output = graph.ops[op].outputs[0];
+  const auto cube = [&](int32_t t) {
+    const ir::Nhwc map = ir::nhwc(graph.tensor(t));
+    const auto home = homes.find(t);
+    const bool there = home != homes.end() && home->second.tensor == output;
+    return lower::CubeAt{there ? rk3588::SymbolicAddress{0, home->second.first_channel * map.h * map.w}
+                               : rk3588::SymbolicAddress{1, 0},
+                         map.h * map.w};
+  };
+  std::vector<lower::CubeAt> inputs;
+  for (const int32_t t : graph.ops[op].inputs)
+    if (!graph.tensor(t).is_constant) inputs.push_back(cube(t));
+  lower::CubeAt made = cube(output);
+  made.address = {0, 0};
+  const auto tasks = lower::lower_device_op(graph, op, inputs, made);
+  if (!tasks) return cost;
+  for (const rk3588::Task& task : *tasks) {
+    const int64_t bytes = rk3588::bytes_moved(task);
+    ++cost.tasks;
+    cost.bytes += bytes;
+    // The vendor's compiler prints no estimate for these: an atom a cycle is assumed, and memory bounds them.
+    cost.npu_ms += task_ms(bytes / 16, bytes, constants);
+  }
   return cost;
 }
 

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "lower/convolution.hpp"
 #include "target/rk3588/cost.hpp"
 
 namespace peraxis::plan {
+
+// A tensor that is written in place: into the output of the concatenation that takes it.
+struct Home {
+  int32_t tensor = -1;  // that output
+  int64_t first_channel = 0;
+};
 
 struct Cost {
   int64_t tasks = 0;
@@ -22,10 +29,15 @@ struct Cost {
 };
 
 // Command words of one task, for the bytes of its program: what emit/ writes for a convolution.
-inline constexpr int64_t kWordsPerTask = 126;
+inline constexpr int64_t kWordsPerTask = rk3588::kConvWords;
 
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants);
+
+// An operator other than a convolution that is tasks of the NPU.
+// Parts of a concatenation that have their home there cost nothing.
+Cost device_cost(const ir::Graph& graph, size_t op, const std::map<int32_t, Home>& homes,
+                 const rk3588::CostConstants& constants);
 
 // An operator that runs on the CPU: a convolution by its multiplications, others by their output elements.
 Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& constants);

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "plan/candidates.hpp"
+#include "plan/homes.hpp"
 
 namespace peraxis::plan {
 namespace {
@@ -140,7 +141,7 @@ Status settle(const Network& network, Plan& plan) {
     const auto found = scattered.find(graph.ops[layer.op].inputs[0]);
     return lower::lower_convolution(
         graph, layer.op, layer.layer, layer.params,
-        found != scattered.end() ? found->second : lower::plain_input(layer.geometry, 0), options.limits,
+        found != scattered.end() ? found->second : lower::plain_input(layer.geometry, {0, 0}), options.limits,
         scratch, false);
   };
   for (LayerPlan& layer : plan.layers) {
@@ -158,7 +159,9 @@ Status settle(const Network& network, Plan& plan) {
   return {};
 }
 
-void sum_up(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
+void sum_up(const Network& network, Plan& plan) {
+  const ir::Graph& graph = network.graph;
+  const PlannerOptions& options = network.options;
   double outputs = 0, differing = 0;
   for (const LayerPlan& layer : plan.layers) {
     plan.cost.add(layer.cost);
@@ -167,8 +170,20 @@ void sum_up(const ir::Graph& graph, const PlannerOptions& options, Plan& plan) {
     differing += layer.certificate.expected() * static_cast<double>(layer.outputs());
   }
   plan.expected = outputs > 0 ? differing / outputs : 0;
-  for (size_t op = 0; op < graph.ops.size(); ++op)
-    if (!ir::is_convolution_like(graph.ops[op].kind)) plan.cpu.add(cpu_cost(graph, op, options.cost));
+  const std::map<int32_t, Home> homes = concatenation_homes(graph, plan);
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
+    if (plan.on_device[op])
+      plan.device.add(device_cost(graph, op, homes, options.cost));
+    else
+      plan.cpu.add(cpu_cost(graph, op, options.cost));
+    // Where data come from the NPU, its chain of tasks stops for the host.
+    const bool stops = !plan.on_device[op] && std::ranges::any_of(graph.ops[op].inputs, [&](int32_t t) {
+      return t != ir::kAbsent && network.made_on_npu[static_cast<size_t>(t)];
+    });
+    if (stops) plan.cpu.host_ms += options.cost.host_step_us * 1e-3;
+  }
+  plan.cost.add(plan.device);
   plan.cost.add(plan.cpu);
 }
 
@@ -180,7 +195,7 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
   const Network network(graph, options);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (options.progress) options.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph.ops.size()));
-    if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
+    if (!ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
     LayerPlan entry;
     entry.op = op;
     entry.geometry = lower::geometry(graph, op);
@@ -213,13 +228,16 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
     entry.layer = choice.candidates.layer();
     entry.params = std::move(candidate.params);
   }
+  plan.on_device = network.on_device;
+  plan.refusals = network.refusals;
   PERAXIS_TRY(settle(network, plan));
-  sum_up(graph, options, plan);
+  sum_up(network, plan);
   return plan;
 }
 
 Plan plan_of_operator(const Plan& plan, size_t op) {
   Plan out;
+  out.on_device = {op < plan.on_device.size() && plan.on_device[op]};
   for (const LayerPlan& layer : plan.layers)
     if (layer.op == op) {
       out.layers.push_back(layer);

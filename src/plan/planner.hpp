@@ -35,13 +35,19 @@ struct PlannerOptions {
   requant::StrategyOptions strategy_options;  // of the forced strategy
   rk3588::CostConstants cost;
   lower::TileLimits limits;
-  bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
+  bool convolutions_only = false;  // the host runs every other operator
+  bool pareto = false;             // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;
   // Called before every operator is looked at; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
 
   bool mixed() const { return !exact && !forced; }  // each layer by a strategy of its own
+  // Arithmetic other than convolutions goes to the NPU only where it is proved equal to the reference: a
+  // budget counts convolutions alone.
+  bool exact_elsewhere() const {
+    return exact || forced == requant::Strategy::Exact || max_mismatch.has_value();
+  }
 };
 
 struct LayerPlan {
@@ -71,11 +77,14 @@ struct ParetoPoint {
 };
 
 struct Plan {
-  std::vector<LayerPlan> layers;    // convolution-like operators in graph order
-  Cost cost;                        // of the layers and the other operators
-  Cost cpu;                         // the other operators' part of it
-  double expected = 0;              // pooled over the NPU's layers, 0..1
-  std::vector<ParetoPoint> pareto;  // of mixed plans; empty when a strategy is forced
+  std::vector<LayerPlan> layers;      // convolution-like operators in graph order
+  std::vector<bool> on_device;        // by operator: not a convolution, and tasks of the NPU
+  std::vector<std::string> refusals;  // by operator: why it runs on the CPU; else empty
+  Cost cost;                          // of the layers and the other operators
+  Cost device;                        // the part of other operators on the NPU
+  Cost cpu;                           // the part of other operators on the CPU
+  double expected = 0;                // pooled over the NPU's layers, 0..1
+  std::vector<ParetoPoint> pareto;    // of mixed plans; empty when a strategy is forced
 };
 
 // The graph must have passed ir::verify. Errors name the operator.

@@ -178,52 +178,101 @@ Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int3
   return {};
 }
 
-// Finds for every placement the task or host step that makes it complete.
-void find_completions(const exe::Executable& executable, const ir::Graph& graph, Schedule& schedule) {
-  std::vector<int32_t> producer(graph.tensors.size(), -1);
-  for (size_t op = 0; op < graph.ops.size(); ++op)
-    for (const int32_t output : graph.ops[op].outputs)
-      producer[static_cast<size_t>(output)] = static_cast<int32_t>(op);
+// When something is complete: after `task` of step `step`, or after all of it.
+struct Moment {
+  int32_t step = -1, task = -1;
+  bool known() const { return step >= 0; }
+  bool operator<(const Moment& other) const {
+    return step != other.step ? step < other.step : task < other.task;
+  }
+};
 
-  std::vector<int32_t> last_task(graph.ops.size(), -1);  // by operator, in the order of execution
-  std::vector<bool> finished_by_host(graph.ops.size(), false);
-  std::vector<int32_t> host_step(executable.placements.size(), -1);
-  std::vector<bool> uploaded(executable.placements.size(), false);
+// By operator: when its last task has run; and by placement: the host step that writes it.
+struct Writers {
+  std::vector<Moment> tasks;
+  std::vector<Moment> host;
+  std::vector<bool> finished_by_host;  // by tensor
+  std::vector<bool> uploaded;          // by placement
+};
+
+Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) {
+  Writers out{std::vector<Moment>(graph.ops.size()), std::vector<Moment>(executable.placements.size()),
+              std::vector<bool>(graph.tensors.size()), std::vector<bool>(executable.placements.size())};
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const exe::Step& step = executable.steps[i];
+    const auto placement = static_cast<size_t>(step.placement);
     switch (step.kind) {
       case exe::StepKind::Job:
         for (int32_t t = step.first_task; t < step.first_task + step.task_count; ++t)
-          last_task[static_cast<size_t>(executable.tasks[static_cast<size_t>(t)].op)] = t;
+          out.tasks[static_cast<size_t>(executable.tasks[static_cast<size_t>(t)].op)] = {
+              static_cast<int32_t>(i), t};
         break;
       case exe::StepKind::Upload:
-        uploaded[static_cast<size_t>(step.placement)] = true;
+        out.uploaded[placement] = true;
         break;
       case exe::StepKind::Gather:
       case exe::StepKind::Requantize:
-      case exe::StepKind::Correct: {
-        host_step[static_cast<size_t>(step.placement)] = static_cast<int32_t>(i);
-        const int32_t op =
-            producer[static_cast<size_t>(executable.placements[static_cast<size_t>(step.placement)].tensor)];
-        if (op >= 0) finished_by_host[static_cast<size_t>(op)] = true;
+      case exe::StepKind::Correct:
+        out.host[placement] = {static_cast<int32_t>(i), -1};
+        out.finished_by_host[static_cast<size_t>(executable.placements[placement].tensor)] = true;
         break;
-      }
       default:
         break;
     }
   }
+  return out;
+}
+
+// By tensor: when its values are on the device. An operator without tasks of its own (a concatenation whose
+// parts were written in place) is done when its inputs are.
+std::vector<Moment> done_on_device(const exe::Executable& executable, const ir::Graph& graph,
+                                   const Writers& writers) {
+  std::vector<Moment> done(graph.tensors.size());
+  std::vector<Moment> by_host(graph.tensors.size());
+  std::vector<bool> placed(graph.tensors.size());
   for (size_t p = 0; p < executable.placements.size(); ++p) {
-    if (uploaded[p]) continue;
-    if (host_step[p] >= 0) {
-      schedule.complete_after_step[static_cast<size_t>(host_step[p])].push_back(static_cast<int32_t>(p));
-      continue;
-    }
-    const int32_t op = producer[static_cast<size_t>(executable.placements[p].tensor)];
-    if (op < 0 || last_task[static_cast<size_t>(op)] < 0) continue;
+    const auto tensor = static_cast<size_t>(executable.placements[p].tensor);
+    placed[tensor] = placed[tensor] || !writers.uploaded[p];
+    if (writers.host[p].known()) by_host[tensor] = writers.host[p];
+  }
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const ir::Op& op = graph.ops[i];
+    Moment moment = writers.tasks[i];
+    if (!moment.known() &&
+        std::ranges::all_of(op.outputs, [&](int32_t t) { return placed[static_cast<size_t>(t)]; }))
+      for (const int32_t t : op.inputs)
+        if (t != ir::kAbsent) moment = std::max(moment, done[static_cast<size_t>(t)]);
+    for (const int32_t t : op.outputs) done[static_cast<size_t>(t)] = moment;
+    for (const int32_t t : op.outputs)
+      if (by_host[static_cast<size_t>(t)].known())
+        done[static_cast<size_t>(t)] = by_host[static_cast<size_t>(t)];
+  }
+  return done;
+}
+
+// Finds for every placement the task or host step that makes it complete.
+void find_completions(const exe::Executable& executable, const ir::Graph& graph, Schedule& schedule) {
+  const Writers writers = find_writers(executable, graph);
+  const std::vector<Moment> done = done_on_device(executable, graph, writers);
+  std::vector<int32_t> producer(graph.tensors.size(), -1);
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    for (const int32_t output : graph.ops[op].outputs)
+      producer[static_cast<size_t>(output)] = static_cast<int32_t>(op);
+  for (size_t p = 0; p < executable.placements.size(); ++p) {
+    if (writers.uploaded[p]) continue;
+    const exe::Placement& placement = executable.placements[p];
+    const auto tensor = static_cast<size_t>(placement.tensor);
+    Moment moment = writers.host[p].known() ? writers.host[p] : done[tensor];
     // Scattered sets are complete when their tasks are, whatever a host step makes of them later.
-    if (finished_by_host[static_cast<size_t>(op)] && executable.placements[p].slot_of.empty()) continue;
-    schedule.complete_after_task[static_cast<size_t>(last_task[static_cast<size_t>(op)])].push_back(
-        static_cast<int32_t>(p));
+    if (!writers.host[p].known() && writers.finished_by_host[tensor]) {
+      if (placement.slot_of.empty() || producer[tensor] < 0) continue;
+      moment = writers.tasks[static_cast<size_t>(producer[tensor])];
+    }
+    if (!moment.known()) continue;
+    std::vector<int32_t>& list = moment.task >= 0
+                                     ? schedule.complete_after_task[static_cast<size_t>(moment.task)]
+                                     : schedule.complete_after_step[static_cast<size_t>(moment.step)];
+    list.push_back(static_cast<int32_t>(p));
   }
 }
 

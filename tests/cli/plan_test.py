@@ -71,12 +71,16 @@ class Layers(CliTest):
             self.assertGreater(layer["expected_mismatch_percent"], 0)
         self.assertEqual(list(report["total"]), [*COST_KEYS, "expected_mismatch_percent"])
         self.assertEqual(list(report["other_operators"]), COST_KEYS)
+        self.assertEqual(list(report["other_operators_on_npu"]), COST_KEYS)
+        self.assertEqual(sorted(o["op"] for o in report["operators"] + report["layers"]), list(range(51)))
+        for operator in report["operators"]:
+            self.assertEqual(operator["reason"] is None, operator["device"] == "npu", operator)
         self.assertEqual(list(report["pareto"][0]), ["tasks", "estimated_ms", "expected_mismatch_percent", "exact_layers"])
 
     def test_totals_are_the_sums(self):
         for options in ((), ("--accuracy", "exact"), ("--strategy", "groups"), ("--max-mismatch", "0.02")):
             report = plan(*options)
-            parts = [*report["layers"], report["other_operators"]]
+            parts = [*report["layers"], report["other_operators"], report["other_operators_on_npu"]]
             for key in COST_KEYS[:4]:
                 self.assertEqual(report["total"][key], sum(part[key] for part in parts), (options, key))
             for key in COST_KEYS[4:]:
@@ -157,7 +161,7 @@ class Layers(CliTest):
             self.assertGreaterEqual(after["exact_layers"], before["exact_layers"])
         self.assertEqual((points[0]["exact_layers"], points[-1]["exact_layers"]), (0, 35))
         self.assertEqual(points[-1]["expected_mismatch_percent"], 0)
-        exact = plan("--accuracy", "exact")
+        exact = plan("--accuracy", "exact", "--convolutions-only")
         self.assertEqual(points[-1]["tasks"], exact["total"]["tasks"])
         self.assertAlmostEqual(points[-1]["estimated_ms"],
                                exact["total"]["estimated_ms"] - exact["other_operators"]["estimated_ms"], places=9)
@@ -281,7 +285,7 @@ class Estimate(CliTest):
         """With memory out of the way the multiplying is left: cycles over clock."""
         fast_memory = ("--bandwidth-gbs", "1000", "--task-us", "0")
         for ghz in (0.01, 0.02, 0.04):
-            total = self.total(*fast_memory, "--clock-ghz", str(ghz))
+            total = self.total(*fast_memory, "--clock-ghz", str(ghz), "--convolutions-only")
             self.assertAlmostEqual(total["estimated_npu_ms"], total["mac_cycles"] / ghz * 1e-6, places=9)
         times = [self.total("--clock-ghz", ghz)["estimated_ms"] for ghz in ("0.2", "0.6", "1", "10")]
         self.assertEqual(times, sorted(times, reverse=True))
@@ -325,9 +329,21 @@ class Estimate(CliTest):
 
     def test_other_operators(self):
         for ns in (0, 2, 5):
-            other = plan("--host-element-ns", str(ns))["other_operators"]
+            other = plan("--host-element-ns", str(ns), "--host-step-us", "0")["other_operators"]
             self.assertGreater(other["host_values"], 0)
             self.assertAlmostEqual(other["estimated_ms"], other["host_values"] * ns * 1e-6, places=12)
+        # The chain stops once for each operator of the CPU that reads what the NPU made: the three concatenations.
+        times = [plan("--host-step-us", us)["other_operators"]["estimated_ms"] for us in ("0", "1000")]
+        self.assertAlmostEqual(times[1] - times[0], 3, places=9)
+
+    def test_operators_on_the_npu_cost_tasks_and_bytes(self):
+        report = plan("--task-us", "1000", "--bandwidth-gbs", "0.01", "--clock-ghz", "10")
+        part = report["other_operators_on_npu"]
+        self.assertEqual(part["tasks"], 13)
+        self.assertEqual((part["mac_cycles"], part["host_values"], part["estimated_host_ms"]), (0, 0, 0))
+        self.assertAlmostEqual(part["estimated_npu_ms"], part["tasks"] + part["bytes"] / 0.01 * 1e-6, places=9)
+        none = plan("--convolutions-only")["other_operators_on_npu"]
+        self.assertEqual([none[key] for key in COST_KEYS], [0] * len(COST_KEYS))
 
     def test_convolutions_on_the_cpu(self):
         model = self.write("dilated.tflite", equal_scales_model(dilation=2))
@@ -380,7 +396,7 @@ class Budget(CliTest):
 
     def test_everything_may_differ(self):
         """The cheapest plan: nothing that `auto` could choose costs less."""
-        report = plan("--max-mismatch", "100")
+        report = plan("--max-mismatch", "100", "--convolutions-only")
         self.assertEqual(report["total"]["tasks"], report["pareto"][0]["tasks"])
         cheapest = min(point["estimated_ms"] for point in report["pareto"])
         self.assertAlmostEqual(report["total"]["estimated_ms"] - report["other_operators"]["estimated_ms"], cheapest, places=9)

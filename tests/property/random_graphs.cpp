@@ -1,227 +1,12 @@
-#include "random_graphs.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 
+#include "graph_builder.hpp"
 #include "runtime/session.hpp"
 
 namespace peraxis::property {
-namespace {
-
-constexpr int64_t kMaxMacs = 400'000;  // of one layer: the plain reference loops set the pace
-
-template <class T>
-Bytes bytes_of(const std::vector<T>& values) {
-  Bytes out(values.size() * sizeof(T));
-  std::memcpy(out.data(), values.data(), out.size());
-  return out;
-}
-
-struct Layer {
-  ir::OpKind kind = ir::OpKind::Conv2D;
-  int32_t kernel_h = 1, kernel_w = 1;
-  int32_t outputs = 1;
-  ir::ConvAttributes attributes;
-  double gain = 1;         // of the outputs: 1 spreads them over most of the int8 range
-  double log2_spread = 4;  // ratio of the largest to the smallest channel scale
-  bool per_axis = true;
-  bool zero_points = true;  // uint8 and fully_connected: a weight zero point other than the middle
-  bool extreme_weights = false;
-  bool dead_channels = true;  // some channels may be all zero
-  bool bias = true;
-  bool keep_num_dims = false;
-};
-
-class Builder {
- public:
-  Builder(uint64_t seed, bool is_uint8)
-      : rng_(seed), type_(is_uint8 ? ir::DataType::UInt8 : ir::DataType::Int8) {
-    graph_.name = "random";
-  }
-
-  base::Rng& rng() { return rng_; }
-  ir::Graph& graph() { return graph_; }
-  bool is_uint8() const { return type_ == ir::DataType::UInt8; }
-  const std::vector<int32_t>& shape(int32_t tensor) const { return graph_.tensor(tensor).shape; }
-
-  template <class T = int32_t>
-  T pick(std::initializer_list<T> values) {
-    return values.begin()[rng_.uniform(0, static_cast<int64_t>(values.size()) - 1)];
-  }
-  // Zero points in the middle of the range: few values clip.
-  void set_mild() { mild_ = true; }
-  int64_t zero_point() {
-    if (mild_) return rng_.uniform(-20, 20) + (is_uint8() ? 128 : 0);
-    const int64_t stored = rng_.one_in(4) ? pick({0, 255}) : rng_.uniform(0, 255);
-    return is_uint8() ? stored : stored - 128;
-  }
-  ir::Activation activation() {
-    return pick({ir::Activation::None, ir::Activation::None, ir::Activation::Relu, ir::Activation::Relu6,
-                 ir::Activation::ReluN1To1});
-  }
-
-  int32_t add_tensor(std::vector<int32_t> shape, float scale, int64_t zero_point) {
-    ir::Tensor t;
-    t.name = "t" + std::to_string(graph_.tensors.size());
-    t.type = type_;
-    t.shape = std::move(shape);
-    t.quant = {{scale}, {zero_point}, 0};
-    graph_.tensors.push_back(std::move(t));
-    return static_cast<int32_t>(graph_.tensors.size() - 1);
-  }
-  int32_t input(std::vector<int32_t> shape) {
-    const int32_t t =
-        add_tensor(std::move(shape), static_cast<float>(rng_.uniform_real(0.002, 0.3)), zero_point());
-    graph_.inputs.push_back(t);
-    return t;
-  }
-  Bytes random_bytes(int64_t count, bool extreme) {
-    Bytes out(static_cast<size_t>(count));
-    for (uint8_t& b : out)
-      b = static_cast<uint8_t>(extreme ? pick({0, 127, 128, 255}) : rng_.uniform(0, 255));
-    return out;
-  }
-
-  int32_t op(ir::OpKind kind, std::vector<int32_t> inputs, int32_t output, ir::Attributes attributes) {
-    graph_.ops.push_back({kind, std::move(inputs), {output}, std::move(attributes)});
-    return output;
-  }
-
-  int32_t layer(int32_t input, const Layer& l) {
-    const bool depthwise = l.kind == ir::OpKind::DepthwiseConv2D, fc = l.kind == ir::OpKind::FullyConnected;
-    const std::vector<int32_t> in = shape(input);
-    const int32_t depth = in.back();
-    std::vector<int32_t> weight_shape{l.outputs, l.kernel_h, l.kernel_w, depth};
-    if (depthwise) weight_shape = {1, l.kernel_h, l.kernel_w, l.outputs};
-    if (fc) weight_shape = {l.outputs, depth};
-    const int64_t taps = int64_t{l.kernel_h} * l.kernel_w * (depthwise ? 1 : depth);
-    const auto s_out = static_cast<float>(rng_.uniform_real(0.004, 0.2));
-    const double s_in = graph_.tensor(input).quant.scale[0];
-    // A sum of `taps` products of uniform bytes has a deviation of about 74 * 74 * sqrt(taps).
-    const double largest = l.gain * 45.0 / (5476.0 * std::sqrt(static_cast<double>(taps)));
-    const int32_t weights =
-        add_weights(l, std::move(weight_shape), depthwise ? 3 : 0, largest * double{s_out} / s_in);
-    std::vector<int32_t> inputs{input, weights};
-    if (l.bias) inputs.push_back(add_bias(l.outputs, s_in, weights, 20.0 / largest));
-    return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
-              fc ? ir::Attributes(ir::FullyConnectedAttributes{l.attributes.activation, l.keep_num_dims})
-                 : ir::Attributes(l.attributes));
-  }
-
- private:
-  static std::vector<int32_t> output_shape(const std::vector<int32_t>& in, const Layer& l) {
-    std::vector<int32_t> out = in;
-    out.back() = l.outputs;
-    if (l.kind == ir::OpKind::FullyConnected) {
-      if (l.keep_num_dims) return out;
-      int32_t rows = 1;
-      for (size_t i = 0; i + 1 < in.size(); ++i) rows *= in[i];
-      return {rows, l.outputs};
-    }
-    const ir::ConvAttributes& a = l.attributes;
-    out[1] = static_cast<int32_t>(ir::spatial_axis(in[1], l.kernel_h, a.stride_h, 1, a.padding).out);
-    out[2] = static_cast<int32_t>(ir::spatial_axis(in[2], l.kernel_w, a.stride_w, 1, a.padding).out);
-    return out;
-  }
-
-  int32_t add_weights(const Layer& l, std::vector<int32_t> shape, int32_t dimension, double scale) {
-    const int32_t index = add_tensor(std::move(shape), static_cast<float>(scale), is_uint8() ? 128 : 0);
-    ir::Tensor& t = graph_.tensors[static_cast<size_t>(index)];
-    t.is_constant = true;
-    t.data = random_bytes(t.elements(), l.extreme_weights);
-    const bool fc = l.kind == ir::OpKind::FullyConnected;
-    if (is_uint8() && l.zero_points) t.quant.zero_point = {mild_ ? zero_point() : rng_.uniform(0, 255)};
-    if (is_uint8() || !l.per_axis) {
-      if (!is_uint8() && fc && l.zero_points)
-        t.quant.zero_point = {mild_ ? zero_point() : rng_.uniform(-128, 127)};
-      return index;
-    }
-    const bool dead_channels = l.dead_channels && rng_.one_in(3);
-    const int64_t inner = dimension == 0 ? t.elements() / l.outputs : 1;
-    t.quant.scale.clear();
-    for (int32_t c = 0; c < l.outputs; ++c) {
-      double channel_scale = scale * std::exp2(-rng_.uniform_real(0, l.log2_spread));
-      if (dead_channels && rng_.one_in(5)) {
-        if (rng_.one_in(2)) channel_scale = pick({1e-12, 1e-9, 1.0});
-        for (int64_t i = 0; i < t.elements(); ++i)
-          if (i / inner % l.outputs == c) t.data[static_cast<size_t>(i)] = 0;
-      }
-      t.quant.scale.push_back(static_cast<float>(channel_scale));
-    }
-    t.quant.zero_point.assign(static_cast<size_t>(l.outputs), 0);
-    t.quant.quantized_dimension = dimension;
-    return index;
-  }
-
-  int32_t add_bias(int32_t channels, double s_in, int32_t weights, double reach) {
-    std::vector<int32_t> values;
-    const auto limit = static_cast<int64_t>(std::min(reach, 1e6));
-    for (int32_t c = 0; c < channels; ++c)
-      values.push_back(static_cast<int32_t>(rng_.uniform(-limit, limit)));
-    ir::Tensor t;
-    t.name = "bias" + std::to_string(graph_.tensors.size());
-    t.type = ir::DataType::Int32;
-    t.shape = {channels};
-    for (const float scale : graph_.tensor(weights).quant.scale)
-      t.quant.scale.push_back(static_cast<float>(s_in * double{scale}));
-    t.quant.zero_point.assign(t.quant.scale.size(), 0);
-    t.is_constant = true;
-    t.data = bytes_of(values);
-    graph_.tensors.push_back(std::move(t));
-    return static_cast<int32_t>(graph_.tensors.size() - 1);
-  }
-
-  base::Rng rng_;
-  ir::DataType type_;
-  bool mild_ = false;
-  ir::Graph graph_;
-};
-
-int32_t channel_count(Builder& b) {
-  return b.rng().one_in(5) ? static_cast<int32_t>(b.rng().uniform(1, 140))
-                           : b.pick({1, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130});
-}
-
-void random_quantization(Builder& b, Layer& l) {
-  l.attributes.activation = b.activation();
-  l.per_axis = !b.rng().one_in(4);
-  l.zero_points = !b.rng().one_in(4);
-  l.extreme_weights = b.rng().one_in(6);
-  l.bias = l.kind == ir::OpKind::Conv2D || !b.rng().one_in(4);
-  l.log2_spread = b.pick({0.0, 2.0, 4.0, 7.0, 14.0});
-  l.gain = b.pick({1.0, 1.0, 1.0, 0.2, 4.0});
-  // Multipliers of 1 and more: almost everything clips, the steps between are the sums themselves.
-  if (b.rng().one_in(8)) l.gain = b.rng().uniform_real(40, 900);
-}
-
-void random_geometry(Builder& b, Layer& l, int32_t h, int32_t w) {
-  l.kernel_h = b.pick({1, 1, 2, 3, 3, 4, 5, 7});
-  l.kernel_w = b.pick({1, 2, 3, 3, 5, 6});
-  if (l.kernel_h == l.kernel_w && b.rng().one_in(2)) l.kernel_w += 1;
-  l.attributes.stride_h = b.pick({1, 1, 2, 3, 7});
-  l.attributes.stride_w = b.pick({1, 2, 3, 4});
-  l.attributes.padding = b.rng().one_in(2) ? ir::Padding::Same : ir::Padding::Valid;
-  if (l.kernel_h > h || l.kernel_w > w) l.attributes.padding = ir::Padding::Same;
-}
-
-void set_tiles(Builder& b, Case& out) {
-  if (b.rng().one_in(2)) out.max_tile_rows = static_cast<int32_t>(b.rng().uniform(1, 4));
-  if (b.rng().one_in(2)) out.max_task_channels = b.pick({32, 64, 96});
-}
-
-Case finish(Builder& b, uint64_t seed, Case out) {
-  out.seed = seed;
-  out.graph = std::move(b.graph());
-  for (const int32_t t : out.graph.inputs)
-    out.inputs.push_back(b.random_bytes(out.graph.tensor(t).elements(), b.rng().one_in(5)));
-  const Status ok = ir::verify(out.graph);
-  EXPECT_TRUE(ok) << ok.error().text() << "\n" << out.text();
-  return out;
-}
-
-}  // namespace
 
 std::string Case::text() const {
   return fmt::format("seed {:#x}, tiles of {} rows, {} channels\n{}", seed, max_tile_rows, max_task_channels,
@@ -422,17 +207,23 @@ Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, 
   return kernels::run_graph(test.graph, views, options, observer);
 }
 
-Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen) {
+Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen, size_t output) {
   const ir::Op& o = test.graph.ops[op];
   std::vector<kernels::Values> inputs;
   for (const int32_t t : o.inputs)
     inputs.emplace_back(test.graph.tensor(t).is_constant ? test.graph.tensor(t).data : seen.at(t));
-  Bytes out(static_cast<size_t>(test.graph.tensor(o.outputs[0]).bytes()));
-  const std::vector<std::span<uint8_t>> outputs{out};
+  std::vector<Bytes> made;
+  for (const int32_t t : o.outputs) made.emplace_back(static_cast<size_t>(test.graph.tensor(t).bytes()));
+  const std::vector<std::span<uint8_t>> outputs(made.begin(), made.end());
   kernels::Options options;
   options.path = kernels::Path::Reference;
   PERAXIS_TRY(kernels::run_op(test.graph, op, inputs, outputs, options));
-  return out;
+  return std::move(made[output]);
+}
+
+bool may_round(ir::OpKind kind) {
+  return ir::is_convolution_like(kind) || kind == ir::OpKind::Add || kind == ir::OpKind::Sub ||
+         kind == ir::OpKind::Quantize || kind == ir::OpKind::LeakyRelu || kind == ir::OpKind::Relu;
 }
 
 int largest_difference(ir::DataType type, std::span<const uint8_t> a, std::span<const uint8_t> b) {

@@ -40,6 +40,9 @@ uint64_t first_seed(uint64_t own);
 Case random_layer(uint64_t seed);
 // Convolutions with pools, additions and concatenations between them, some of them branching.
 Case random_network(uint64_t seed);
+// The body of a detector in small: blocks of convolutions joined by channels, pooling pyramids, maps enlarged
+// twofold and joined with earlier ones, additions, subtractions, changes of scale, early outputs.
+Case random_body(uint64_t seed);
 // conv_2d, depthwise_conv_2d, conv_2d, fully_connected in a row; wide enough for two groups of every kind.
 Case chain_network(uint64_t seed, bool is_uint8);
 
@@ -53,8 +56,11 @@ Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, con
 Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, num::Reference reference,
                                           Activations* seen = nullptr);
 
-// Operator `op` alone on the reference kernels, with the inputs that a run had.
-Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen);
+// Output `output` of operator `op` alone on the reference kernels, with the inputs that a run had.
+Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen, size_t output = 0);
+
+// Operators whose arithmetic a task may round otherwise than the reference; the others compare and move.
+bool may_round(ir::OpKind kind);
 
 // |a - b| of the stored values; both int8 or both uint8.
 int largest_difference(ir::DataType type, std::span<const uint8_t> a, std::span<const uint8_t> b);

@@ -46,7 +46,7 @@ def captured(name, prefix):
 def compiled(model, folder, strategy="mesa-scale"):
     """[(operator, registers)] of every task of a compiled model."""
     file = folder / "x.pax"
-    peraxis("compile", model, "--strategy", strategy, "-o", file)
+    peraxis("compile", model, "--strategy", strategy, "--convolutions-only", "-o", file)
     report = json.loads(peraxis("inspect", file, "--json"))
     assert replaced(report, strategy) == []
     return [(task["op"], registers) for task, registers in command_words.tasks(file.read_bytes(), report)]

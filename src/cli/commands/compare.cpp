@@ -43,7 +43,7 @@ struct Comparison {
   std::vector<OutputDifference> golden_sets;                   // against o{k}_{n}
   std::vector<std::pair<int32_t, Difference>> golden_tensors;  // against t{index}
   std::vector<int32_t> removed;                                // activations the compiled run does not make
-  std::optional<Difference> pooled;                            // isolated, over the NPU's layers
+  std::optional<Difference> pooled;                            // isolated, over the NPU's convolutions
   int64_t tasks = 0, macs = 0;
   bool from_dump = false;
 };
@@ -86,7 +86,7 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
                                "while running {} alone", out.graph.op_label(op));
     }
     layer.accumulated = compare_outputs(out.graph, op, got, reference);
-    if (layer.isolated) {
+    if (layer.isolated && ir::is_convolution_like(out.graph.ops[op].kind)) {
       if (!out.pooled) out.pooled.emplace();
       out.pooled->add(*layer.isolated);
     }
@@ -186,7 +186,7 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
   for (size_t i = 0; i < c.layers.size(); ++i) {
     out["layers"][i]["isolated"] = optional_json(c.layers[i].isolated);
     out["layers"][i]["accumulated"] = optional_json(c.layers[i].accumulated);
-    if (c.layers[i].isolated) ++isolated_layers;
+    if (c.layers[i].isolated && ir::is_convolution_like(c.graph.ops[c.layers[i].op].kind)) ++isolated_layers;
   }
   out["isolated"] = optional_json(c.pooled);
   if (c.pooled) out["isolated"]["layers"] = isolated_layers;
@@ -245,10 +245,10 @@ void print_comparison(const CompareOptions& options, const Comparison& c) {
   }
   text += table.text();
   if (c.pooled)
-    text +=
-        fmt::format("\nisolated, all layers of the NPU: {} of {} values differ ({:.4f} %), at most by {:g}\n",
-                    base::with_thousands(c.pooled->differing), base::with_thousands(c.pooled->elements),
-                    c.pooled->percent(), c.pooled->max);
+    text += fmt::format(
+        "\nisolated, all convolutions of the NPU: {} of {} values differ ({:.4f} %), at most by {:g}\n",
+        base::with_thousands(c.pooled->differing), base::with_thousands(c.pooled->elements),
+        c.pooled->percent(), c.pooled->max);
   text += fallback_text(c.graph, plans);
   text += "\nend to end, against the reference kernels\n" + outputs_text(c.graph, c.end_to_end, false);
   if (!c.golden_sets.empty())

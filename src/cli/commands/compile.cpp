@@ -40,7 +40,7 @@ std::string summary(const CompileOptions& options, const ir::Graph& graph, const
                                     [](const exe::LayerPlan& layer) { return layer.device != "npu"; });
   if (on_cpu > 0)
     text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
-  return text + fallback_text(graph, executable.layers);
+  return text + fallback_text(graph, executable.layers) + operators_text(graph, executable.operators);
 }
 
 CliStatus compile_command(const CompileOptions& options) {

@@ -1,6 +1,7 @@
 // peraxis inspect: what is in a model (operators, shapes, quantization, weight scales, multiplications) or in
 // an executable (layers, tasks, buffers).
 #include <CLI/CLI.hpp>
+#include <map>
 
 #include "base/table.hpp"
 #include "cli/cli.hpp"
@@ -130,6 +131,12 @@ const char* kind_name(exe::TaskKind kind) {
       return "depthwise";
     case exe::TaskKind::BlockDiagonal:
       return "block-diagonal";
+    case exe::TaskKind::Pool:
+      return "pool";
+    case exe::TaskKind::Element:
+      return "element";
+    case exe::TaskKind::Upsample:
+      return "upsample";
   }
   return "?";
 }
@@ -164,7 +171,12 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   for (const exe::Buffer& buffer : executable.buffers)
     out["buffers"].push_back(
         {{"name", buffer.name}, {"kind", kind_name(buffer.kind)}, {"bytes", buffer.size}});
+  out["operators"] = operators_json(graph, executable.operators);
   out["steps"] = executable.steps.size();
+  constexpr const char* kSteps[] = {"cpu", "upload", "download", "job", "gather", "requantize", "correct"};
+  std::map<std::string, int64_t> kinds;
+  for (const exe::Step& step : executable.steps) ++kinds[kSteps[static_cast<size_t>(step.kind)]];
+  out["steps_by_kind"] = kinds;
   out["relocations"] = executable.relocations.size();
   return out;
 }

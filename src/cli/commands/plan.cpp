@@ -145,12 +145,15 @@ void print_plan(const PlanOptions& options, const Report& report) {
   }
   text += table.text();
   text += fallback_text(report.graph, fallbacks);
+  text += operators_text(report.graph, compiler::operator_records(report.graph, report.plan));
+  const auto on_device = static_cast<size_t>(std::ranges::count(plan.on_device, true));
   text += fmt::format(
       "\ntotal: {} tasks, {} MAC cycles, {} bytes; estimated {:.2f} ms (NPU {:.2f}, host {:.2f}, of it "
-      "{:.2f} for {} other operators); expected mismatch {} %\n",
+      "{:.2f} for {} other operators; {} more are {} tasks of the NPU); expected mismatch {} %\n",
       base::with_thousands(plan.cost.tasks), base::with_thousands(plan.cost.mac_cycles),
       base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
-      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size(), share_text(plan.expected));
+      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size() - on_device, on_device,
+      plan.device.tasks, share_text(plan.expected));
   if (plan.pareto.size() > 1) {
     text += "\ntime against mismatch, from the cheapest plan to exact\n";
     base::Table pareto({"est. ms", "tasks", "expected %", "exact layers"});
@@ -302,7 +305,9 @@ CliStatus plan_command(const PlanOptions& options) {
       for (size_t i = 0; i < report.plan.layers.size(); ++i) out["layers"].push_back(layer_json(report, i));
       out["total"] = cost_json(report.plan.cost);
       out["total"]["expected_mismatch_percent"] = 100 * report.plan.expected;
+      out["operators"] = operators_json(report.graph, compiler::operator_records(report.graph, report.plan));
       out["other_operators"] = cost_json(report.plan.cpu);
+      out["other_operators_on_npu"] = cost_json(report.plan.device);
       out["pareto"] = pareto_json(report.plan);
     }
     print_json(out);

@@ -15,6 +15,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "passes/fold_pads.hpp"
 #include "runtime/program.hpp"
 #include "vision/draw.hpp"
 
@@ -223,6 +224,7 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   PERAXIS_TRY(check_usage(options, loaded));
   if (loaded.model) {
     run.graph = std::move(*loaded.model);
+    if (options.device != "cpu") passes::fold_pads(run.graph);
     run.accuracy = options.build.accuracy;
     run.reference = options.build.reference;
     if (options.device != "cpu") run.strategy = options.build.strategy;

@@ -142,10 +142,12 @@ Status verify_spatial(const ConvAttributes& attributes, const Operand& input, co
   }
   const std::vector<int32_t>& in = input.tensor->shape;
   const std::vector<int32_t>& kernel = weights.tensor->shape;
-  const SpatialAxis rows =
-      spatial_axis(in[1], kernel[1], attributes.stride_h, attributes.dilation_h, attributes.padding);
-  const SpatialAxis columns =
-      spatial_axis(in[2], kernel[2], attributes.stride_w, attributes.dilation_w, attributes.padding);
+  constexpr int32_t kMostPadding = 1 << 16;
+  for (const int32_t pad :
+       {attributes.pad_top, attributes.pad_left, attributes.pad_bottom, attributes.pad_right})
+    if (pad < 0 || pad > kMostPadding)
+      return fail(ErrorCode::InvalidModel, "explicit padding of {}; it must be 0..{}", pad, kMostPadding);
+  const auto [rows, columns] = conv_axes(in[1], in[2], kernel[1], kernel[2], attributes);
   if (rows.out < 1 || columns.out < 1) {
     return fail(ErrorCode::InvalidModel, "{} of shape {} are larger than {} of shape {}", weights.text(),
                 shape_text(kernel), input.text(), shape_text(in));

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "kernels/reference/combine.hpp"
-#include "num/multiplier.hpp"
+#include "num/elementwise.hpp"
 
 namespace peraxis::kernels::reference {
 namespace {
@@ -26,21 +26,15 @@ Status rescaled(const Context& context, ir::StoredRange range, int sign) {
   const Quant a = quant_of(context.input(0));
   const Quant b = quant_of(context.input(1));
   const Quant y = quant_of(context.output());
-  const double twice_larger = 2 * static_cast<double>(std::max(a.scale, b.scale));
-  const num::Multiplier of_a = num::quantize_multiplier(static_cast<double>(a.scale) / twice_larger);
-  const num::Multiplier of_b = num::quantize_multiplier(static_cast<double>(b.scale) / twice_larger);
-  const double output_ratio = twice_larger / ((1 << kFractionBits) * static_cast<double>(y.scale));
-  const num::Multiplier of_output = num::quantize_multiplier(output_ratio);
-  if (output_ratio >= 1.0 || of_output.exponent > 0) {
+  const num::AddSub of_steps(a.scale, b.scale, y.scale, kFractionBits);
+  if (!of_steps.in_range) {
     return fail(ErrorCode::Unsupported,
                 "{}: the output scale {} is more than 2^{} times finer than the input scales {} and {}",
                 context.label(), y.scale, kFractionBits - 1, a.scale, b.scale);
   }
   return combine<T>(context, [&](T p, T q) {
-    const int32_t qa = (int32_t{p} - a.zero_point) * (1 << kFractionBits);
-    const int32_t qb = (int32_t{q} - b.zero_point) * (1 << kFractionBits);
-    const int32_t sum = num::multiply_two_roundings(qa, of_a) + sign * num::multiply_two_roundings(qb, of_b);
-    return clamp_to<T>(int64_t{num::multiply_two_roundings(sum, of_output)} + y.zero_point, range);
+    const int32_t sum = of_steps(int32_t{p} - a.zero_point, int32_t{q} - b.zero_point, sign);
+    return clamp_to<T>(int64_t{sum} + y.zero_point, range);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "target/rk3588/conv_task.hpp"
 #include "target/rk3588/limits.hpp"
+#include "target/rk3588/tasks.hpp"
 
 namespace peraxis::rk3588 {
 
@@ -46,6 +47,25 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
   return task.in_height * task.in_width * task.in_channels + (task.weight_reuse ? 0 : task.weight_bytes) +
          operands + task.out_height * task.out_width * task.out_channels * (task.dpu.int32_output ? 4 : 1) +
          words * 8;
+}
+
+// The same for a task of any kind; command words as emit/ writes them.
+inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74;
+inline int64_t bytes_moved(const Task& task) {
+  constexpr int64_t kWordBytes = 8;
+  struct Visitor {
+    int64_t operator()(const ConvTask& t) const { return bytes_moved(t, kConvWords); }
+    int64_t operator()(const PoolTask& t) const {
+      return (t.in_width * t.in_height + t.out_width * t.out_height) * t.channels + kPoolWords * kWordBytes;
+    }
+    int64_t operator()(const ElementTask& t) const {
+      return t.width * t.height * t.channels * (t.operand ? 3 : 2) + kFlyingWords * kWordBytes;
+    }
+    int64_t operator()(const UpsampleTask& t) const {
+      return t.width * t.height * 5 * 16 + kFlyingWords * kWordBytes;
+    }
+  };
+  return std::visit(Visitor(), task);
 }
 
 }  // namespace peraxis::rk3588

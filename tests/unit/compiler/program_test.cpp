@@ -18,7 +18,7 @@ ProgramPlan plan_of(int32_t tasks, int32_t run) {
   plan.memory.touch(input, 0);
   plan.memory.touch(output, 0);
   PlannedTask planned;
-  rk3588::ConvTask& t = planned.task;
+  rk3588::ConvTask t;
   t.in_width = t.in_height = t.in_full_height = 1;
   t.in_channels = t.in_channels_real = 16;
   t.input = {input, 0};
@@ -35,6 +35,7 @@ ProgramPlan plan_of(int32_t tasks, int32_t run) {
   t.weight_banks = 6;
   for (int32_t i = 0; i < tasks; ++i) {
     t.weight_reuse = i % run != 0;
+    planned.task = t;
     plan.tasks.push_back(planned);
   }
   exe::Step cpu, job;

@@ -43,6 +43,7 @@ TEST(ExecutableFile, every_field_survives) {
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
   e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}};
+  e.operators = {{22, "cpu", "because"}};
   e.layers = {{19, "npu", "max-scale", "why", 20, 21, false, {{-30, 31, 32, 33}}}};
   const auto bytes = write(e);
   ASSERT_TRUE(bytes) << bytes.error().text();
@@ -90,6 +91,9 @@ TEST(ExecutableFile, every_field_survives) {
   EXPECT_EQ(std::tie(l.op, l.device, l.strategy, l.reason, l.tasks, l.macs),
             std::make_tuple(19, std::string("npu"), std::string("max-scale"), std::string("why"), 20, 21));
   EXPECT_FALSE(l.every_reading);
+  const OperatorPlan& o = b.operators.at(0);
+  EXPECT_EQ(std::tie(o.op, o.device, o.reason),
+            std::make_tuple(22, std::string("cpu"), std::string("because")));
   const ChannelCertificate& proof = l.certificate.at(0);
   EXPECT_EQ(std::tie(proof.acc_min, proof.acc_max, proof.differing, proof.max),
             std::make_tuple(-30, 31, 32, 33));

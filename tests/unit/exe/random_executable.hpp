@@ -46,8 +46,9 @@ class RandomExecutable {
     for (int32_t n = below(4); n >= 0; --n) e.placements.push_back(placement(h, w));
     for (size_t p = 0; p < e.placements.size(); ++p) add_steps(e, static_cast<int32_t>(p));
     for (int32_t n = below(3); n > 0; --n)
-      e.layers.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9),
-                          pick(0, INT64_MAX), rng_.one_in(2), certificate()});
+      e.operators.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(50)});
+    e.layers.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9),
+                        pick(0, INT64_MAX), rng_.one_in(2), certificate()});
     return e;
   }
 

@@ -103,6 +103,8 @@ const Breach kBreaches[] = {
     BREACH(task_first_huge, "leave", e.tasks[1].first_word = kHuge),
     BREACH(task_first_negative, "leave", e.tasks[0].first_word = -1),
     BREACH(tasks_overlap, "overlap", e.tasks[1].first_word = 3),
+    BREACH(operator_device, "neither npu nor cpu", e.operators.push_back({0, "gpu", ""})),
+    BREACH(operator_index, "operator index -1", e.operators.push_back({-1, "cpu", ""})),
     BREACH(task_kind, "unknown kind", e.tasks[0].kind = TaskKind{9}),
     BREACH(task_op, "operator index", e.tasks[0].op = -1),
     BREACH(task_rows, "output rows", e.tasks[0].rows = -1),

@@ -26,9 +26,10 @@ TEST(Text, LooksLikeThis) {
       HasSubstr("%0 = tensor int8 [1,7,9,3] scale(0.5) zero_point(3) \"a \\\"b\\\"\\\\\\x0a\\xc3\\xa9\"\n"));
   EXPECT_THAT(text, HasSubstr("%1 = tensor int8 [4,2,3,3] scale(0.100000001,0.200000003,0.300000012,0) "
                               "zero_point(0,0,0,0) const bytes(72) hash("));
-  EXPECT_THAT(text,
-              HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
-                        "dilation_w(1) activation(relu) int32_bias(false)\n"));
+  EXPECT_THAT(
+      text, HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
+                      "dilation_w(1) activation(relu) int32_bias(false) pad_top(0) pad_left(0) pad_bottom(0) "
+                      "pad_right(0)\n"));
   EXPECT_THAT(text, HasSubstr("inputs(%0)\noutputs(%3)\n"));
 }
 

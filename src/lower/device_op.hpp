@@ -1,0 +1,51 @@
+// Operators other than convolutions that the NPU runs. Each has a file of its own; this is their list.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "ir/graph.hpp"
+#include "target/rk3588/tasks.hpp"
+
+namespace peraxis::lower {
+
+// A cube [surfaces][plane][16] in device memory; channel c is byte c % 16 of surface c / 16.
+struct CubeAt {
+  rk3588::SymbolicAddress address;
+  int64_t plane = 0;  // atoms from one surface to the next
+};
+
+// Why the operator cannot be tasks of the NPU, as a sentence; empty when it can. With `exact` only what is
+// proved to equal the reference for every input.
+std::string device_refusal(const ir::Graph& graph, size_t op, bool exact);
+
+// The operator's tasks. It must have passed device_refusal; `inputs` are its activations in order, without
+// constants.
+Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op,
+                                                  std::span<const CubeAt> inputs, const CubeAt& output);
+
+// The channel of the last input that each output begins with, when outputs are parts of it that need no task;
+// else empty.
+std::vector<int64_t> device_views(const ir::Graph& graph, size_t op);
+
+// One operator kind, for the list in device_op.cpp.
+struct DeviceOp {
+  ir::OpKind kind;
+  std::string (*refusal)(const ir::Graph& graph, size_t op, bool exact);
+  Result<std::vector<rk3588::Task>> (*lower)(const ir::Graph& graph, size_t op,
+                                             std::span<const CubeAt> inputs, const CubeAt& output);
+  // Operators whose outputs are parts of their input: the channel each output begins with; no tasks then.
+  std::vector<int64_t> (*views)(const ir::Graph& graph, size_t op) = nullptr;
+};
+extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kSub, kRelu, kLeakyRelu,
+    kQuantize;
+
+// The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
+std::string map_refusal(const ir::Graph& graph, int32_t tensor);
+// Both have the same type, scale and zero point.
+bool same_quantization(const ir::Tensor& a, const ir::Tensor& b);
+
+}  // namespace peraxis::lower

@@ -1,0 +1,36 @@
+// The scalar arithmetic of LiteRT's quantized ADD, SUB and QUANTIZE (litert-arithmetic.md), shared by the
+// reference kernels and by the proof of how far a task of the NPU is from them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "num/multiplier.hpp"
+
+namespace peraxis::num {
+
+// Both operands are brought to twice the larger input scale with extra fraction bits (8-bit values: 20,
+// int16: 15), combined, and brought to the output scale: three multipliers, each applied with two roundings.
+struct AddSub {
+  int fraction_bits;
+  Multiplier of_a, of_b, of_output;
+  bool in_range =
+      false;  // the output scale is not more than 2^(fraction bits - 1) times finer than the inputs'
+
+  AddSub(float scale_a, float scale_b, float scale_y, int bits) : fraction_bits(bits) {
+    const double twice_larger = 2 * static_cast<double>(std::max(scale_a, scale_b));
+    of_a = quantize_multiplier(static_cast<double>(scale_a) / twice_larger);
+    of_b = quantize_multiplier(static_cast<double>(scale_b) / twice_larger);
+    const double ratio = twice_larger / ((1 << bits) * static_cast<double>(scale_y));
+    of_output = quantize_multiplier(ratio);
+    in_range = ratio < 1.0 && of_output.exponent <= 0;
+  }
+  // Operands without their zero points, the result without the output's and before the activation.
+  int32_t operator()(int32_t a, int32_t b, int sign) const {
+    const int32_t qa = a * (1 << fraction_bits), qb = b * (1 << fraction_bits);
+    return multiply_two_roundings(multiply_two_roundings(qa, of_a) + sign * multiply_two_roundings(qb, of_b),
+                                  of_output);
+  }
+};
+
+}  // namespace peraxis::num

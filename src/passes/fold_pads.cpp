@@ -1,0 +1,84 @@
+#include "passes/fold_pads.hpp"
+
+#include <array>
+#include <cstring>
+#include <optional>
+
+namespace peraxis::passes {
+namespace {
+
+// Padding that reaches further than a kernel would make outputs of nothing but padding; none is seen in
+// models, and the chip's fields end at 15.
+constexpr int32_t kMostPadding = 7;
+
+struct Pads {
+  int32_t top = 0, bottom = 0, left = 0, right = 0;
+};
+
+std::optional<Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
+  if (op.kind != ir::OpKind::Pad || op.inputs.size() != 2) return std::nullopt;
+  const ir::Tensor& in = graph.tensor(op.inputs[0]);
+  const ir::Tensor& out = graph.tensor(op.outputs[0]);
+  const ir::Tensor& amounts = graph.tensor(op.inputs[1]);
+  const bool bytes = in.type == ir::DataType::Int8 || in.type == ir::DataType::UInt8;
+  if (!bytes || in.is_constant || in.type != out.type || in.quant.scale != out.quant.scale ||
+      in.quant.zero_point != out.quant.zero_point || in.shape.size() != 4 || !amounts.is_constant)
+    return std::nullopt;
+  if (amounts.type != ir::DataType::Int32 || amounts.elements() != 8 ||
+      static_cast<int64_t>(amounts.data.size()) != amounts.bytes())
+    return std::nullopt;
+  std::array<int32_t, 8> values{};
+  std::memcpy(values.data(), amounts.data.data(), sizeof(values));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const bool spatial = i >= 2 && i < 6;
+    if (values[i] < 0 || values[i] > (spatial ? kMostPadding : 0)) return std::nullopt;
+  }
+  return Pads{values[2], values[3], values[4], values[5]};
+}
+
+// Every window must hold something of the input: the chip has no windows of padding alone.
+bool windows_touch(const ir::SpatialAxis& axis, int64_t in, int64_t kernel, int64_t stride,
+                   int64_t dilation) {
+  return axis.before < (kernel - 1) * dilation + 1 && (axis.out - 1) * stride - axis.before < in;
+}
+
+bool takes(const ir::Graph& graph, const ir::Op& op, int32_t input, const ir::ConvAttributes& conv) {
+  const ir::Nhwc in = ir::nhwc(graph.tensor(input));
+  const std::vector<int32_t>& kernel = graph.tensor(op.inputs[1]).shape;
+  if (kernel.size() != 4) return false;
+  const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, kernel[1], kernel[2], conv);
+  return windows_touch(axes.rows, in.h, kernel[1], conv.stride_h, conv.dilation_h) &&
+         windows_touch(axes.columns, in.w, kernel[2], conv.stride_w, conv.dilation_w);
+}
+
+}  // namespace
+
+int64_t fold_pads(ir::Graph& graph) {
+  std::vector<std::optional<Pads>> made(graph.tensors.size());  // by tensor: what PAD put around its input
+  std::vector<int32_t> source(graph.tensors.size(), -1);
+  int64_t folded = 0;
+  for (ir::Op& op : graph.ops) {
+    if (const auto pads = pads_of(graph, op)) {
+      made[static_cast<size_t>(op.outputs[0])] = pads;
+      source[static_cast<size_t>(op.outputs[0])] = op.inputs[0];
+      continue;
+    }
+    if (op.kind != ir::OpKind::Conv2D && op.kind != ir::OpKind::DepthwiseConv2D) continue;
+    const auto input = static_cast<size_t>(op.inputs[0]);
+    auto* conv = std::get_if<ir::ConvAttributes>(&op.attributes);
+    if (!made[input] || conv == nullptr || graph.tensors[input].type != graph.tensor(op.outputs[0]).type)
+      continue;
+    ir::ConvAttributes padded = *conv;
+    padded.pad_top += made[input]->top;
+    padded.pad_bottom += made[input]->bottom;
+    padded.pad_left += made[input]->left;
+    padded.pad_right += made[input]->right;
+    if (!takes(graph, op, source[input], padded)) continue;
+    *conv = padded;
+    op.inputs[0] = source[input];
+    ++folded;
+  }
+  return folded;
+}
+
+}  // namespace peraxis::passes

@@ -1,0 +1,33 @@
+// ADD, SUB, RELU, LEAKY_RELU and QUANTIZE between 8-bit types as one task of the DPU alone: parameters, and
+// what is proved of them by trying every pair of input values against the reference's arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.hpp"
+#include "ir/graph.hpp"
+
+namespace peraxis::requant {
+
+// In the int8 domain (uint8 values less 128):
+//   y = sat8(round_half_away((max(0, )?)((a + addend) * factor + (b + operand_offset) * operand_factor) *
+//   scale / 2^shift)
+//       + offset)
+struct ElementParams {
+  int32_t addend = 0, factor = 1;
+  int32_t operand_offset = 0, operand_factor = 0;  // factor 0: there is no operand
+  int32_t prelu_factor = 0, prelu_shift = 0;       // factor 0: negative values are like others
+  bool relu = false;
+  int32_t scale = 1, shift = 0, offset = 0;
+  // Against the reference, over all inputs: 65536 pairs, or 256 values.
+  int64_t inputs = 0, differing = 0;
+  int32_t max = 0;
+};
+
+// Parameters with the fewest differences; an error says why the task cannot express the operator. `add`,
+// `sub`, `relu`, `leaky_relu` and `quantize` of int8 or uint8 activations with one scale each, no constants.
+Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op);
+
+}  // namespace peraxis::requant

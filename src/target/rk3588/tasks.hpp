@@ -1,0 +1,62 @@
+// Tasks without a convolution, in the chip's own terms, and what a task can be. Sizes are real sizes; planes
+// and pitches count atoms (16 bytes: one pixel of 16 channels).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "target/rk3588/conv_task.hpp"
+
+namespace peraxis::rk3588 {
+
+// PPU: every output is the maximum of a window; padded positions never win (npu/corrections.md 7.1 item 5).
+struct PoolTask {
+  int64_t in_width = 0, in_height = 0;
+  int64_t out_width = 0, out_height = 0;
+  int64_t channels = 0;                                                     // multiple of 16
+  int64_t kernel_width = 1, kernel_height = 1, stride_x = 1, stride_y = 1;  // 1..16
+  int64_t pad_left = 0, pad_top = 0, pad_right = 0, pad_bottom = 0;         // 0..7, less than the window
+  SymbolicAddress input, output;
+  int64_t in_plane = 0, out_plane = 0;  // from one surface to the next
+};
+
+// DPU alone: y = sat8(round((v + w) * out_scale / 2^out_shift) + out_offset) with
+//   v = (a + addend) * factor                 a: the main tensor
+//   w = (e + operand_offset) * operand_factor e: a second tensor of the same shape, when there is one
+// where v, with a prelu_factor, becomes round_half_even(v * prelu_factor / 2^prelu_shift) when it is
+// negative, and, with `relu`, negative sums become 0. Without scaling (factor 1, out_scale 1, ...) a copy.
+struct ElementTask {
+  struct Operand {
+    SymbolicAddress address;
+    int64_t plane = 0;
+    int32_t offset = 0;
+    int32_t factor = 1;  // -32768..32767; the converter does not shift
+  };
+
+  int64_t width = 0, height = 0, channels = 0;  // channels: multiple of 16
+  SymbolicAddress input, output;
+  int64_t in_plane = 0, out_plane = 0;
+  int32_t addend = 0;
+  int32_t factor = 1;  // -32768..32767
+  std::optional<Operand> operand;
+  int32_t prelu_factor = 0, prelu_shift = 0;  // factor 0: none
+  bool relu = false;
+  int32_t out_scale = 1, out_shift = 0, out_offset = 0;
+};
+
+// DPU alone, one surface: every pixel becomes 2 x 2 (npu/corrections.md 7.2 item 17).
+struct UpsampleTask {
+  int64_t width = 0, height = 0;  // of the input
+  SymbolicAddress input, output;
+};
+
+using Task = std::variant<ConvTask, PoolTask, ElementTask, UpsampleTask>;
+
+// The task counts on weights that the one before it left in CBUF.
+inline bool reuses_weights(const Task& task) {
+  const auto* conv = std::get_if<ConvTask>(&task);
+  return conv != nullptr && conv->weight_reuse;
+}
+
+}  // namespace peraxis::rk3588

@@ -1,0 +1,162 @@
+// Which operators the NPU takes beside convolutions, and why not the others.
+#include "lower/device_op.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace peraxis::lower {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+int32_t add_tensor(ir::Graph& g, std::vector<int32_t> shape, float scale = 0.1F, int64_t zero_point = -5,
+                   ir::DataType type = ir::DataType::Int8) {
+  ir::Tensor t;
+  t.name = fmt::format("t{}", g.tensors.size());
+  t.type = type;
+  t.shape = std::move(shape);
+  t.quant = {{scale}, {zero_point}, 0};
+  g.tensors.push_back(std::move(t));
+  return static_cast<int32_t>(g.tensors.size() - 1);
+}
+
+ir::Graph one(ir::OpKind kind, const std::vector<std::vector<int32_t>>& inputs,
+              const std::vector<std::vector<int32_t>>& outputs, ir::Attributes attributes) {
+  ir::Graph g;
+  ir::Op op;
+  op.kind = kind;
+  for (const auto& shape : inputs) op.inputs.push_back(add_tensor(g, shape));
+  for (const auto& shape : outputs) op.outputs.push_back(add_tensor(g, shape));
+  op.attributes = std::move(attributes);
+  g.ops.push_back(std::move(op));
+  return g;
+}
+
+ir::Graph pool(ir::PoolAttributes a, std::vector<int32_t> in, std::vector<int32_t> out) {
+  return one(ir::OpKind::MaxPool2D, {std::move(in)}, {std::move(out)}, a);
+}
+
+ir::PoolAttributes window(int32_t filter, int32_t stride, ir::Padding padding = ir::Padding::Same,
+                          ir::Activation activation = ir::Activation::None) {
+  return {padding, stride, stride, filter, filter, activation};
+}
+
+TEST(DeviceOps, MaxPool) {
+  EXPECT_THAT(device_refusal(pool(window(5, 1), {1, 8, 9, 20}, {1, 8, 9, 20}), 0, true), IsEmpty());
+  EXPECT_THAT(device_refusal(pool(window(16, 16), {1, 32, 32, 20}, {1, 2, 2, 20}), 0, true), IsEmpty());
+  EXPECT_THAT(
+      device_refusal(pool(window(17, 1, ir::Padding::Valid), {1, 32, 32, 20}, {1, 16, 16, 20}), 0, true),
+      HasSubstr("window 17x17"));
+  EXPECT_THAT(device_refusal(pool(window(2, 17), {1, 34, 34, 20}, {1, 2, 2, 20}), 0, true),
+              HasSubstr("stride 17x17"));
+  EXPECT_THAT(device_refusal(pool(window(16, 1), {1, 32, 32, 20}, {1, 32, 32, 20}), 0, true),
+              HasSubstr("padding of 8"));
+  EXPECT_THAT(
+      device_refusal(
+          pool(window(2, 2, ir::Padding::Same, ir::Activation::Relu), {1, 8, 8, 16}, {1, 4, 4, 16}), 0, true),
+      HasSubstr("its activation keeps outputs in -5..127"));
+  ir::Graph g = pool(window(2, 2), {1, 8, 8, 16}, {1, 4, 4, 16});
+  g.tensors[1].quant.scale[0] = 0.2F;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("different scales"));
+  EXPECT_THAT(device_refusal(pool(window(2, 2), {2, 8, 8, 16}, {2, 4, 4, 16}), 0, true),
+              HasSubstr("batch of 2"));
+  EXPECT_THAT(device_refusal(pool(window(2, 2), {1, 0, 8, 16}, {1, 0, 4, 16}), 0, true), HasSubstr("0x8x16"));
+  EXPECT_THAT(device_refusal(pool(window(2, 2), {1, 9000, 8, 16}, {1, 4500, 4, 16}), 0, true),
+              HasSubstr("9000x8x16"));
+  g = pool(window(2, 2), {1, 8, 8, 16}, {1, 4, 4, 16});
+  g.tensors[0].type = g.tensors[1].type = ir::DataType::Float32;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("not int8 or uint8"));
+}
+
+TEST(DeviceOps, MaxPoolTask) {
+  const ir::Graph g = pool(window(3, 2), {1, 8, 9, 20}, {1, 4, 5, 20});
+  const std::vector<CubeAt> in{{{3, 256}, 72}};
+  const auto tasks = lower_device_op(g, 0, in, {{4, 0}, 20});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  ASSERT_EQ(tasks->size(), 1U);
+  const auto& t = std::get<rk3588::PoolTask>(tasks->front());
+  EXPECT_EQ(std::tie(t.in_width, t.in_height, t.out_width, t.out_height, t.channels),
+            std::make_tuple(9, 8, 5, 4, 32));
+  // SAME: 8 rows, 4 windows of 3 every 2 need 9: one row below; 9 columns need 11: one on each side.
+  EXPECT_EQ(std::tie(t.pad_top, t.pad_bottom, t.pad_left, t.pad_right), std::make_tuple(0, 1, 1, 1));
+  EXPECT_EQ(std::tie(t.input.allocation, t.input.offset, t.in_plane, t.output.allocation, t.out_plane),
+            std::make_tuple(3, 256, 72, 4, 20));
+}
+
+TEST(DeviceOps, Concatenation) {
+  const auto joined = [](std::vector<std::vector<int32_t>> parts, std::vector<int32_t> out,
+                         int32_t axis = 3) {
+    return one(ir::OpKind::Concatenation, parts, {std::move(out)},
+               ir::ConcatenationAttributes{axis, ir::Activation::None});
+  };
+  ir::Graph g = joined({{1, 4, 4, 32}, {1, 4, 4, 20}}, {1, 4, 4, 52});
+  EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
+  EXPECT_THAT(device_refusal(joined({{1, 4, 4, 20}, {1, 4, 4, 32}}, {1, 4, 4, 52}), 0, true),
+              HasSubstr("'t0' has 20 channels and others follow"));
+  EXPECT_THAT(device_refusal(joined({{1, 4, 4, 16}, {1, 4, 4, 16}}, {1, 8, 4, 16}, 1), 0, true),
+              HasSubstr("dimension 1"));
+  // The first part is where it belongs already: one copy, behind two surfaces of 16 atoms.
+  const std::vector<CubeAt> in{{{9, 64}, 16}, {{5, 0}, 16}};
+  const auto tasks = lower_device_op(g, 0, in, {{9, 64}, 16});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  ASSERT_EQ(tasks->size(), 1U);
+  const auto& t = std::get<rk3588::ElementTask>(tasks->front());
+  EXPECT_EQ(std::tie(t.input.allocation, t.channels, t.output.allocation, t.output.offset, t.factor,
+                     t.out_scale, t.out_shift),
+            std::make_tuple(5, 32, 9, 64 + 2 * 16 * 16, 1, 1, 0));
+  g.tensors[1].quant.zero_point[0] = 3;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("another scale"));
+  g = joined({{1, 4, 4, 32}, {1, 4, 4, 20}}, {1, 4, 4, 52});
+  g.tensors[1].is_constant = true;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("constant"));
+}
+
+TEST(DeviceOps, ResizeAndSplit) {
+  const auto resized = [](int32_t h, int32_t w, bool align) {
+    return one(ir::OpKind::ResizeNearestNeighbor, {{1, 4, 5, 20}}, {{1, h, w, 20}},
+               ir::ResizeAttributes{align, false});
+  };
+  EXPECT_THAT(device_refusal(resized(8, 10, false), 0, true), IsEmpty());
+  EXPECT_THAT(device_refusal(resized(8, 10, true), 0, true), HasSubstr("align_corners"));
+  EXPECT_THAT(device_refusal(resized(12, 15, false), 0, true), HasSubstr("4x5 becomes 12x15"));
+  const auto tasks =
+      lower_device_op(resized(8, 10, false), 0, std::vector<CubeAt>{{{1, 0}, 20}}, {{2, 0}, 80});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  EXPECT_EQ(tasks->size(), 2U);  // one a surface
+  const auto split = [](std::vector<std::vector<int32_t>> parts) {
+    ir::Graph g = one(ir::OpKind::Split, {{1}, {1, 4, 4, 48}}, parts, ir::SplitAttributes{2});
+    g.tensors[0].is_constant = true;
+    return g;
+  };
+  EXPECT_THAT(device_refusal(split({{1, 4, 4, 16}, {1, 4, 4, 32}}), 0, true), IsEmpty());
+  EXPECT_EQ(device_views(split({{1, 4, 4, 16}, {1, 4, 4, 32}}), 0), (std::vector<int64_t>{0, 16}));
+  EXPECT_THAT(device_refusal(split({{1, 4, 4, 24}, {1, 4, 4, 24}}), 0, true),
+              HasSubstr("begins at channel 24"));
+  EXPECT_THAT(device_refusal(split({{1, 2, 4, 48}, {1, 2, 4, 48}}), 0, true), HasSubstr("rows or columns"));
+}
+
+TEST(DeviceOps, Arithmetic) {
+  const auto sum = [](ir::Activation activation) {
+    return one(ir::OpKind::Add, {{1, 4, 4, 16}, {1, 4, 4, 16}}, {{1, 4, 4, 16}},
+               ir::BinaryAttributes{activation});
+  };
+  EXPECT_THAT(device_refusal(sum(ir::Activation::None), 0, false), IsEmpty());
+  EXPECT_THAT(device_refusal(sum(ir::Activation::Relu), 0, false), IsEmpty());
+  EXPECT_THAT(device_refusal(sum(ir::Activation::Relu6), 0, false), HasSubstr("outputs are kept in -5..55"));
+  // Equal scales add exactly, others round otherwise here and there.
+  EXPECT_THAT(device_refusal(sum(ir::Activation::None), 0, true), IsEmpty());
+  ir::Graph g = sum(ir::Activation::None);
+  g.tensors[1].quant.scale[0] = 0.0731F;
+  g.tensors[2].quant.scale[0] = 0.1312F;
+  EXPECT_THAT(device_refusal(g, 0, false), IsEmpty());
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("of 65536 inputs would give another value"));
+  g.tensors[1].shape = {1, 1, 1, 16};
+  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("another shape"));
+  EXPECT_THAT(
+      device_refusal(one(ir::OpKind::Softmax, {{1, 10}}, {{1, 10}}, ir::SoftmaxAttributes{}), 0, false),
+      HasSubstr("softmax has no form on the NPU"));
+}
+
+}  // namespace
+}  // namespace peraxis::lower
