@@ -50,9 +50,8 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
 }
 
 // The same for a task of any kind; command words as emit/ writes them.
-inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74;
+inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74, kWordBytes = 8;
 inline int64_t bytes_moved(const Task& task) {
-  constexpr int64_t kWordBytes = 8;
   struct Visitor {
     int64_t operator()(const ConvTask& t) const { return bytes_moved(t, kConvWords); }
     int64_t operator()(const PoolTask& t) const {
