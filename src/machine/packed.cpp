@@ -13,8 +13,10 @@ using namespace rk3588;
 
 void decode_packed(Registers& r, CnaConfig& c) {
   const int64_t mode = r.get(CNA::CONV_CON1::ARGB_IN);
-  if (mode < 8 || mode > 11)
+  if (mode < 8 || mode > 11) {
     r.refuse("CNA.CONV_CON1.ARGB_IN is {}, must be 0 or 8..11 (1 to 4 channels)", mode);
+    return;
+  }
   c.packed = mode - 7;
   r.require(CNA::CONV_CON1::NONALIGN_DMA, 1, "packed pixels are a stream of bytes");
   r.require(CNA::CONV_CON1::GROUP_LINE_OFF, 1, "packed pixels are read line by line");
