@@ -79,7 +79,7 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   LayerComparison out;
   out.op = op;
   const bool convolution = ir::is_convolution_like(graph.ops[op].kind);
-  const bool on_device = op < plan.on_device.size() && plan.on_device[op];
+  const bool on_device = plan.runs_on_device(op);
   if (!convolution && !on_device) {
     out.plan = plan_of({}, graph, op);
     return out;

@@ -11,8 +11,8 @@
 #include "compiler/program.hpp"
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
-#include "plan/homes.hpp"
 #include "requant/strategy.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::compiler {
 namespace {
@@ -43,20 +43,17 @@ struct TensorState {
   std::optional<Scattered> scattered;
 };
 
-constexpr int64_t kSurfaceChannels = 16;
+using rk3588::kAtomBytes;
 
 class Compiler {
  public:
   Compiler(const ir::Graph& graph, const Options& options, const plan::Plan& plan)
       : graph_(graph),
         options_(options),
+        chosen_(plan),
         states_(graph.tensors.size()),
         layer_of_(graph.ops.size(), nullptr) {
     for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
-    on_device_ = plan.on_device;
-    if (on_device_.empty()) return;  // a plan made by hand
-    operators_ = operator_records(graph, plan);
-    homes_ = plan::concatenation_homes(graph, plan);
   }
 
   Result<exe::Executable> run() {
@@ -82,7 +79,7 @@ class Compiler {
 
   Status lower_op(size_t op) {
     if (!ir::is_convolution_like(graph_.ops[op].kind)) {
-      if (!on_device_.empty() && on_device_[op]) return lower_on_device(op);
+      if (chosen_.runs_on_device(op)) return lower_on_device(op);
       run_on_cpu(op);
       return {};
     }
@@ -158,7 +155,7 @@ class Compiler {
     for (const auto& [have, placement] : s.on_device)
       if (have == view) return placement;
     to_host(tensor);
-    const int64_t slots = lower::round_up(view.c, 16);
+    const int64_t slots = lower::round_up(view.c, kAtomBytes);
     const int32_t placement =
         add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * slots), 0}, slots);
     plan_.steps.push_back(placement_step(exe::StepKind::Upload, placement));
@@ -207,6 +204,14 @@ class Compiler {
     plan_.steps.back().task_count += static_cast<int32_t>(tasks);
   }
 
+  static exe::TaskKind task_kind(const rk3588::Task& task) {
+    if (std::holds_alternative<rk3588::PoolTask>(task)) return exe::TaskKind::Pool;
+    if (std::holds_alternative<rk3588::ElementTask>(task)) return exe::TaskKind::Element;
+    if (const auto* convolution = std::get_if<rk3588::ConvTask>(&task))
+      return convolution->depthwise ? exe::TaskKind::Depthwise : exe::TaskKind::Direct;
+    return exe::TaskKind::Upsample;
+  }
+
   static View view_of(const ir::Tensor& tensor) {
     const ir::Nhwc map = ir::nhwc(tensor);
     return {map.h, map.w, map.c};
@@ -216,39 +221,40 @@ class Compiler {
   Status lower_on_device(size_t index) {
     const ir::Op& op = graph_.ops[index];
     keep_sizes(index);
-    std::vector<lower::CubeAt> inputs;
+    lower::DevicePlaces places{{}, {}, plan_.memory};
     for (const int32_t t : op.inputs) {
       if (graph_.tensor(t).is_constant) continue;
       const View view = view_of(graph_.tensor(t));
-      inputs.push_back({address_of(to_device(t, view)), view.h * view.w});
+      places.inputs.push_back({address_of(to_device(t, view)), view.h * view.w});
     }
     if (const std::vector<int64_t> views = lower::device_views(graph_, index); !views.empty()) {
       for (size_t i = 0; i < views.size(); ++i) {
         const View part = view_of(graph_.tensor(op.outputs[i]));
-        rk3588::SymbolicAddress place = inputs.back().address;
+        rk3588::SymbolicAddress place = places.inputs.back().address;
         place.offset += views[i] * part.h * part.w;
-        add_placement(op.outputs[i], part, place, lower::round_up(part.c, kSurfaceChannels));
+        add_placement(op.outputs[i], part, place, lower::round_up(part.c, kAtomBytes));
       }
       return {};
     }
     const View view = view_of(graph_.tensor(op.outputs[0]));
     const rk3588::SymbolicAddress output = place_for(op.outputs[0]);
+    places.output = {output, view.h * view.w};
+    const int32_t scratch = plan_.memory.allocations();
     const std::vector<rk3588::Task> tasks =
-        PERAXIS_TRY(lower::lower_device_op(graph_, index, inputs, {output, view.h * view.w}));
-    for (const lower::CubeAt& input : inputs) plan_.memory.touch(input.address.allocation, clock_);
+        PERAXIS_TRY(lower::lower_device_op(graph_, index, chosen_.forms[index], places));
+    for (const lower::CubeAt& input : places.inputs) plan_.memory.touch(input.address.allocation, clock_);
     plan_.memory.touch(output.allocation, clock_);
+    for (int32_t a = scratch; a < plan_.memory.allocations(); ++a) plan_.memory.touch(a, clock_);
     if (!tasks.empty()) open_job(tasks.size());
     for (const rk3588::Task& task : tasks) {
       exe::Task info;
       info.op = static_cast<int32_t>(index);
-      info.kind = std::holds_alternative<rk3588::PoolTask>(task)      ? exe::TaskKind::Pool
-                  : std::holds_alternative<rk3588::ElementTask>(task) ? exe::TaskKind::Element
-                                                                      : exe::TaskKind::Upsample;
+      info.kind = task_kind(task);
       info.rows = static_cast<int32_t>(view.h);
       info.real_input_channels = info.real_output_channels = static_cast<int32_t>(view.c);
       plan_.tasks.push_back({info, task});
     }
-    add_placement(op.outputs[0], view, output, lower::round_up(view.c, kSurfaceChannels));
+    add_placement(op.outputs[0], view, output, lower::round_up(view.c, kAtomBytes));
     return {};
   }
 
@@ -258,8 +264,8 @@ class Compiler {
 
   // In the output of the concatenation that takes the tensor, or nowhere.
   rk3588::SymbolicAddress home_of(int32_t tensor) {
-    const auto home = homes_.find(tensor);
-    if (home == homes_.end()) return {};
+    const auto home = chosen_.homes.find(tensor);
+    if (home == chosen_.homes.end()) return {};
     const View view = view_of(graph_.tensor(tensor));
     rk3588::SymbolicAddress place = place_for(home->second.tensor);
     place.offset += home->second.first_channel * view.h * view.w;
@@ -273,7 +279,7 @@ class Compiler {
     if (known != cubes_.end()) return {known->second, 0};
     const View view = view_of(graph_.tensor(tensor));
     // The last part of a concatenation may write a whole group of dummy channels behind it.
-    const int64_t slots = lower::round_up(view.c, kSurfaceChannels) + rk3588::kDepthwiseGroup;
+    const int64_t slots = lower::round_up(view.c, kAtomBytes) + rk3588::kDepthwiseGroup;
     return {cubes_[tensor] = plan_.memory.add_activation(view.h * view.w * slots), 0};
   }
 
@@ -340,7 +346,7 @@ class Compiler {
 
   void add_host_step(exe::StepKind kind, int32_t tensor, const View& view, exe::HostStep host,
                      const std::vector<lower::Region>& regions) {
-    const int64_t slots = lower::round_up(view.c, 16);
+    const int64_t slots = lower::round_up(view.c, kAtomBytes);
     rk3588::SymbolicAddress place = home_of(tensor);
     if (place.allocation < 0) place = {plan_.memory.add_activation(view.h * view.w * slots), 0};
     const int32_t placement = add_placement(tensor, view, place, slots);
@@ -367,19 +373,17 @@ class Compiler {
     out.strategy = options_.strategy;
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
-    out.operators = std::move(operators_);
+    if (!chosen_.on_device.empty()) out.operators = operator_records(graph_, chosen_);
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
     return out;
   }
 
   const ir::Graph& graph_;
   const Options& options_;
+  const plan::Plan& chosen_;
   std::vector<TensorState> states_;
   std::vector<const plan::LayerPlan*> layer_of_;  // by operator
-  std::map<int32_t, plan::Home> homes_;
-  std::map<int32_t, int32_t> cubes_;  // tensor -> allocation of what place_for made
-  std::vector<exe::OperatorPlan> operators_;
-  std::vector<bool> on_device_;  // by operator: other than convolutions, as tasks
+  std::map<int32_t, int32_t> cubes_;              // tensor -> allocation of what place_for made
   std::set<int32_t> cpu_constants_;
   ProgramPlan plan_;
   int32_t clock_ = 0;
@@ -414,7 +418,7 @@ std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const pl
   const std::vector<bool> dead = ir::dead_operators(graph);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
-    const bool npu = op < plan.on_device.size() && plan.on_device[op];
+    const bool npu = plan.runs_on_device(op);
     out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu",
                    op < plan.refusals.size() ? plan.refusals[op] : std::string()});
   }

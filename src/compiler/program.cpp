@@ -9,7 +9,7 @@
 namespace peraxis::compiler {
 namespace {
 
-constexpr int64_t kWordBytes = 8;
+using rk3588::kWordBytes;
 constexpr int64_t kWordsPerAlign = rk3588::kCommandAlign / kWordBytes;
 
 exe::Relocation relocation(int64_t word, const lower::MemoryPlan& memory,
@@ -67,7 +67,7 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
       const exe::Task& next = plan.tasks[static_cast<size_t>(t) + 1].info;
       const emit::Program& program = programs[static_cast<size_t>(t)];
       const int64_t address_word = now.first_word + program.next_address_word;
-      words[static_cast<size_t>(address_word)] = PERAXIS_TRY(emit::next_address_placeholder());
+      words[static_cast<size_t>(address_word)] = emit::next_address();
       out.relocations.push_back({address_word, kCommandBuffer, next.first_word * kWordBytes});
       words[static_cast<size_t>(now.first_word + program.next_amount_word)] =
           PERAXIS_TRY(emit::next_amount(next.words));

@@ -23,7 +23,7 @@ struct Program {
 };
 
 // The tail's words that lead to a program of `words` words. Its address word is a relocation.
-Result<uint64_t> next_address_placeholder();
+uint64_t next_address();
 Result<uint64_t> next_amount(int64_t words);
 
 }  // namespace peraxis::emit

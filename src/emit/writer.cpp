@@ -42,7 +42,7 @@ void write_no_table(Writer& w) {
   w.write(DPU::LUT_LO_SLOPE_SHIFT::LUT_LO_SLOPE_UFLOW_SHIFT[0]);
 }
 
-Result<uint64_t> next_address_placeholder() {
+uint64_t next_address() {
   return command_word(static_cast<uint16_t>(static_cast<uint16_t>(Block::PC) | kWriteBit), 0,
                       PC::BASE_ADDRESS::Reg::offset);
 }

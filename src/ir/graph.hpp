@@ -208,6 +208,8 @@ Result<Graph> parse(std::string_view text);
 // Range of stored values a fused activation leaves (litert-arithmetic.md 1, "Activation range").
 struct StoredRange {
   int32_t low = 0, high = 0;
+
+  bool operator==(const StoredRange&) const = default;
 };
 StoredRange type_range(DataType type);
 StoredRange activation_range(const Tensor& output, Activation activation);

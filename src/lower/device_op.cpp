@@ -36,20 +36,30 @@ bool same_quantization(const ir::Tensor& a, const ir::Tensor& b) {
   return a.type == b.type && a.quant.scale == b.quant.scale && a.quant.zero_point == b.quant.zero_point;
 }
 
-std::string device_refusal(const ir::Graph& graph, size_t index, bool exact) {
+std::string moved_refusal(const ir::Graph& graph, size_t index) {
+  const int32_t input = graph.ops[index].inputs[0], output = graph.ops[index].outputs[0];
+  for (const int32_t t : {input, output})
+    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+  return same_quantization(graph.tensor(input), graph.tensor(output))
+             ? std::string()
+             : "input and output have different scales";
+}
+
+DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact) {
   const ir::Op& op = graph.ops[index];
   const DeviceOp* device = find(op.kind);
   if (device == nullptr)
-    return fmt::format("{} has no form on the NPU in this version", ir::op_name(op.kind));
-  return device->refusal(graph, index, exact);
+    return {fmt::format("{} has no form on the NPU in this version", ir::op_name(op.kind)), {}};
+  DeviceForm form{device->refusal(graph, index), {}};
+  return form.refusal.empty() && device->form != nullptr ? device->form(graph, index, exact) : form;
 }
 
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t index,
-                                                  std::span<const CubeAt> inputs, const CubeAt& output) {
+                                                  const DeviceForm& form, const DevicePlaces& places) {
   const DeviceOp* device = find(graph.ops[index].kind);
   if (device != nullptr && device->views != nullptr) return std::vector<rk3588::Task>();
   if (device == nullptr) return fail(ErrorCode::Internal, "{} has no form on the NPU", graph.op_label(index));
-  return device->lower(graph, index, inputs, output);
+  return device->lower(graph, index, form, places);
 }
 
 std::vector<int64_t> device_views(const ir::Graph& graph, size_t index) {

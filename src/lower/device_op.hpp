@@ -8,6 +8,8 @@
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
+#include "lower/memory_plan.hpp"
+#include "requant/element.hpp"
 #include "target/rk3588/tasks.hpp"
 
 namespace peraxis::lower {
@@ -18,14 +20,25 @@ struct CubeAt {
   int64_t plane = 0;  // atoms from one surface to the next
 };
 
-// Why the operator cannot be tasks of the NPU, as a sentence; empty when it can. With `exact` only what is
-// proved to equal the reference for every input.
-std::string device_refusal(const ir::Graph& graph, size_t op, bool exact);
+// Where an operator's tasks read and write, and where they may have more: constants, scratch activations.
+struct DevicePlaces {
+  std::vector<CubeAt> inputs;  // the activations in order, without constants
+  CubeAt output;
+  MemoryPlan& memory;
+};
 
-// The operator's tasks. It must have passed device_refusal; `inputs` are its activations in order, without
-// constants.
-Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op,
-                                                  std::span<const CubeAt> inputs, const CubeAt& output);
+// How the NPU runs an operator: found once, by the planner.
+struct DeviceForm {
+  std::string refusal;             // why it cannot, as a sentence; empty when it can
+  requant::ElementParams element;  // of the element-wise operators: takes thousands of trials to find
+};
+
+// With `exact` only what is proved to equal the reference for every input.
+DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact);
+
+// The operator's tasks; `form` is its device_form.
+Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op, const DeviceForm& form,
+                                                  const DevicePlaces& places);
 
 // The channel of the last input that each output begins with, when outputs are parts of it that need no task;
 // else empty.
@@ -34,11 +47,13 @@ std::vector<int64_t> device_views(const ir::Graph& graph, size_t op);
 // One operator kind, for the list in device_op.cpp.
 struct DeviceOp {
   ir::OpKind kind;
-  std::string (*refusal)(const ir::Graph& graph, size_t op, bool exact);
-  Result<std::vector<rk3588::Task>> (*lower)(const ir::Graph& graph, size_t op,
-                                             std::span<const CubeAt> inputs, const CubeAt& output);
+  std::string (*refusal)(const ir::Graph& graph, size_t op);
+  Result<std::vector<rk3588::Task>> (*lower)(const ir::Graph& graph, size_t op, const DeviceForm& form,
+                                             const DevicePlaces& places);
   // Operators whose outputs are parts of their input: the channel each output begins with; no tasks then.
   std::vector<int64_t> (*views)(const ir::Graph& graph, size_t op) = nullptr;
+  // Operators with arithmetic: what else is refused, and the parameters.
+  DeviceForm (*form)(const ir::Graph& graph, size_t op, bool exact) = nullptr;
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kSub, kRelu, kLeakyRelu,
     kQuantize;
@@ -47,5 +62,7 @@ extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kS
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
 // Both have the same type, scale and zero point.
 bool same_quantization(const ir::Tensor& a, const ir::Tensor& b);
+// The first input and the output are maps whose values mean the same, or why not.
+std::string moved_refusal(const ir::Graph& graph, size_t op);
 
 }  // namespace peraxis::lower

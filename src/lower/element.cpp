@@ -1,16 +1,15 @@
 // ADD, SUB, RELU, LEAKY_RELU and QUANTIZE between 8-bit types: one task of the DPU alone
 // (requant/element.hpp).
-#include "requant/element.hpp"
-
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
 
 constexpr int32_t kMostDifference = 1;
 
-std::string refusal(const ir::Graph& graph, size_t index, bool exact) {
+std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
   const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
@@ -20,33 +19,38 @@ std::string refusal(const ir::Graph& graph, size_t index, bool exact) {
       return fmt::format("'{}' has another shape than the output: operands are not repeated",
                          graph.tensor(t).name);
   }
-  const auto params = requant::element_parameters(graph, index);
-  if (!params) return params.error().message;
-  const int32_t allowed = exact ? 0 : kMostDifference;
-  if (params->max > allowed)
-    return fmt::format(
-        "{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
-        params->differing, params->inputs, params->max, allowed);
   return {};
 }
 
-Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, std::span<const CubeAt> inputs,
-                                        const CubeAt& output) {
-  const requant::ElementParams params = PERAXIS_TRY(requant::element_parameters(graph, index));
+DeviceForm element(const ir::Graph& graph, size_t index, bool exact) {
+  const auto params = requant::element_parameters(graph, index);
+  if (!params) return {params.error().message, {}};
+  const int32_t allowed = exact ? 0 : kMostDifference;
+  if (params->max > allowed)
+    return {
+        fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
+                    params->differing, params->inputs, params->max, allowed),
+        {}};
+  return {{}, *params};
+}
+
+Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
+                                        const DevicePlaces& places) {
+  const requant::ElementParams& params = form.element;
   const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[index].outputs[0]));
   rk3588::ElementTask task;
   task.width = map.w;
   task.height = map.h;
-  task.channels = round_up(map.c, 16);
-  task.input = inputs[0].address;
-  task.in_plane = inputs[0].plane;
-  task.output = output.address;
-  task.out_plane = output.plane;
+  task.channels = round_up(map.c, rk3588::kAtomBytes);
+  task.input = places.inputs[0].address;
+  task.in_plane = places.inputs[0].plane;
+  task.output = places.output.address;
+  task.out_plane = places.output.plane;
   task.addend = params.addend;
   task.factor = params.factor;
   if (params.operand_factor != 0)
-    task.operand = rk3588::ElementTask::Operand{inputs[1].address, inputs[1].plane, params.operand_offset,
-                                                params.operand_factor};
+    task.operand = rk3588::ElementTask::Operand{places.inputs[1].address, places.inputs[1].plane,
+                                                params.operand_offset, params.operand_factor};
   task.prelu_factor = params.prelu_factor;
   task.prelu_shift = params.prelu_shift;
   task.relu = params.relu;
@@ -58,10 +62,10 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, st
 
 }  // namespace
 
-const DeviceOp kAdd{ir::OpKind::Add, refusal, lower};
-const DeviceOp kSub{ir::OpKind::Sub, refusal, lower};
-const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower};
-const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower};
-const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower};
+const DeviceOp kAdd{ir::OpKind::Add, refusal, lower, nullptr, element};
+const DeviceOp kSub{ir::OpKind::Sub, refusal, lower, nullptr, element};
+const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element};
+const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element};
+const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element};
 
 }  // namespace peraxis::lower

@@ -1,6 +1,7 @@
 // MAX_POOL_2D on the PPU: a comparison of stored values, whatever their scale.
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
@@ -20,15 +21,12 @@ Window window(const ir::Graph& graph, size_t index) {
           ir::spatial_axis(in.w, pool->filter_w, pool->stride_w, 1, pool->padding), pool};
 }
 
-std::string refusal(const ir::Graph& graph, size_t index, bool) {
-  const ir::Op& op = graph.ops[index];
-  for (const int32_t t : {op.inputs[0], op.outputs[0]})
-    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
-  const ir::Tensor& out = graph.tensor(op.outputs[0]);
-  if (!same_quantization(graph.tensor(op.inputs[0]), out)) return "input and output have different scales";
+std::string refusal(const ir::Graph& graph, size_t index) {
+  if (std::string why = moved_refusal(graph, index); !why.empty()) return why;
+  const ir::Tensor& out = graph.tensor(graph.ops[index].outputs[0]);
   const Window w = window(graph, index);
-  const ir::StoredRange all = ir::type_range(out.type), kept = ir::activation_range(out, w.pool->activation);
-  if (kept.low != all.low || kept.high != all.high)
+  const ir::StoredRange kept = ir::activation_range(out, w.pool->activation);
+  if (kept != ir::type_range(out.type))
     return fmt::format("its activation keeps outputs in {}..{}, which a pooling task does not", kept.low,
                        kept.high);
   if (std::max(w.pool->filter_h, w.pool->filter_w) > kLargestWindow ||
@@ -41,8 +39,8 @@ std::string refusal(const ir::Graph& graph, size_t index, bool) {
   return {};
 }
 
-Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, std::span<const CubeAt> inputs,
-                                        const CubeAt& output) {
+Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm&,
+                                        const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
   const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
   const Window w = window(graph, index);
@@ -51,7 +49,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, st
   task.in_height = in.h;
   task.out_width = out.w;
   task.out_height = out.h;
-  task.channels = round_up(in.c, 16);
+  task.channels = round_up(in.c, rk3588::kAtomBytes);
   task.kernel_width = w.pool->filter_w;
   task.kernel_height = w.pool->filter_h;
   task.stride_x = w.pool->stride_w;
@@ -60,10 +58,10 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, st
   task.pad_right = std::max<int64_t>(w.columns.after, 0);
   task.pad_top = w.rows.before;
   task.pad_bottom = std::max<int64_t>(w.rows.after, 0);
-  task.input = inputs[0].address;
-  task.in_plane = inputs[0].plane;
-  task.output = output.address;
-  task.out_plane = output.plane;
+  task.input = places.inputs[0].address;
+  task.in_plane = places.inputs[0].plane;
+  task.output = places.output.address;
+  task.out_plane = places.output.plane;
   return std::vector<rk3588::Task>{task};
 }
 

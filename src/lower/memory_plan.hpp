@@ -21,6 +21,8 @@ class MemoryPlan {
   void grow_activation(int32_t allocation, int64_t bytes) {  // before place()
     entries_[static_cast<size_t>(allocation)].bytes += bytes;
   }
+  // Of either kind, so far: the next one's number.
+  int32_t allocations() const { return static_cast<int32_t>(entries_.size()); }
   // Step `step` reads or writes the activation; steps are numbered in execution order.
   void touch(int32_t allocation, int32_t step);
 

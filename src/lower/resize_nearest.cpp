@@ -1,19 +1,18 @@
 // RESIZE_NEAREST_NEIGHBOR to twice the size: un-pooling, one task a surface of 16 channels.
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
 
-constexpr int64_t kSurfaceChannels = 16, kAtomBytes = 16;
+using rk3588::kAtomBytes;
+
 constexpr int64_t kWidestRow = 8191;  // of the output; its notch has 13 bits
 
-std::string refusal(const ir::Graph& graph, size_t index, bool) {
+std::string refusal(const ir::Graph& graph, size_t index) {
+  if (std::string why = moved_refusal(graph, index); !why.empty()) return why;
   const ir::Op& op = graph.ops[index];
-  for (const int32_t t : {op.inputs[0], op.outputs[0]})
-    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
-  if (!same_quantization(graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0])))
-    return "input and output have different scales";
   const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
   if (out.h != 2 * in.h || out.w != 2 * in.w)
     return fmt::format("{}x{} becomes {}x{}: only twice the size is known", in.h, in.w, out.h, out.w);
@@ -23,16 +22,18 @@ std::string refusal(const ir::Graph& graph, size_t index, bool) {
   return {};
 }
 
-Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, std::span<const CubeAt> inputs,
-                                        const CubeAt& output) {
+Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm&,
+                                        const DevicePlaces& places) {
   const ir::Nhwc in = ir::nhwc(graph.tensor(graph.ops[index].inputs[0]));
   std::vector<rk3588::Task> tasks;
-  for (int64_t s = 0; s < round_up(in.c, kSurfaceChannels) / kSurfaceChannels; ++s) {
+  for (int64_t s = 0; s < round_up(in.c, kAtomBytes) / kAtomBytes; ++s) {
     rk3588::UpsampleTask task;
     task.width = in.w;
     task.height = in.h;
-    task.input = {inputs[0].address.allocation, inputs[0].address.offset + s * inputs[0].plane * kAtomBytes};
-    task.output = {output.address.allocation, output.address.offset + s * output.plane * kAtomBytes};
+    task.input = {places.inputs[0].address.allocation,
+                  places.inputs[0].address.offset + s * places.inputs[0].plane * kAtomBytes};
+    task.output = {places.output.address.allocation,
+                   places.output.address.offset + s * places.output.plane * kAtomBytes};
     tasks.emplace_back(task);
   }
   return tasks;

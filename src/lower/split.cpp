@@ -1,12 +1,13 @@
 // SPLIT of channels: every output is a range of whole surfaces of the input and needs no task.
 #include "lower/device_op.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
 
-constexpr int64_t kSurfaceChannels = 16;
+using rk3588::kAtomBytes;
 
-std::string refusal(const ir::Graph& graph, size_t index, bool) {
+std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   const int32_t input = op.inputs.back();  // the first is the dimension
   if (std::string why = map_refusal(graph, input); !why.empty()) return why;
@@ -18,9 +19,9 @@ std::string refusal(const ir::Graph& graph, size_t index, bool) {
     if (out.h != in.h || out.w != in.w) return "it splits rows or columns, not channels";
     if (!same_quantization(graph.tensor(input), graph.tensor(t)))
       return fmt::format("'{}' has another scale than the input", graph.tensor(t).name);
-    if (first % kSurfaceChannels != 0)
+    if (first % kAtomBytes != 0)
       return fmt::format("'{}' begins at channel {}: no multiple of {}", graph.tensor(t).name, first,
-                         kSurfaceChannels);
+                         kAtomBytes);
     first += out.c;
   }
   return first == in.c ? std::string()

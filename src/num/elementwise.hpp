@@ -9,8 +9,10 @@
 
 namespace peraxis::num {
 
-// Both operands are brought to twice the larger input scale with extra fraction bits (8-bit values: 20,
-// int16: 15), combined, and brought to the output scale: three multipliers, each applied with two roundings.
+inline constexpr int kFractionBits8 = 20, kFractionBits16 = 15;  // of 8-bit and 16-bit values
+
+// Both operands are brought to twice the larger input scale with extra fraction bits, combined, and brought
+// to the output scale: three multipliers, each applied with two roundings.
 struct AddSub {
   int fraction_bits;
   Multiplier of_a, of_b, of_output;

@@ -44,6 +44,7 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       refusals(graph_.ops.size()),
       npu_readers(graph_.tensors.size()),
       on_device(graph_.ops.size()),
+      forms(graph_.ops.size()),
       dead(ir::dead_operators(graph_)) {
   made_on_npu.resize(graph.tensors.size());
   for (size_t index = 0; index < graph.ops.size(); ++index) {
@@ -61,9 +62,12 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {
         return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
       });
-      refusals[index] = options.convolutions_only
-                            ? "the NPU was to run convolutions only"
-                            : lower::device_refusal(graph, index, options.exact_elsewhere());
+      if (options.convolutions_only) {
+        refusals[index] = "the NPU was to run convolutions only";
+      } else {
+        forms[index] = lower::device_form(graph, index, options.exact_elsewhere());
+        refusals[index] = std::move(forms[index].refusal);
+      }
       if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";
       on_device[index] = refusals[index].empty();
       if (!on_device[index]) continue;

@@ -16,6 +16,7 @@ struct Network {
   std::vector<std::string> refusals;             // by operator: why it runs on the CPU; else empty
   std::vector<std::vector<size_t>> npu_readers;  // by tensor: operators on the NPU that read it
   std::vector<bool> on_device;                   // by operator: not a convolution, and tasks of the NPU
+  std::vector<lower::DeviceForm> forms;          // by operator: of these
   std::vector<bool> made_on_npu;                 // by tensor
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
 

@@ -1,7 +1,5 @@
 #include "plan/cost.hpp"
 
-#include "lower/device_op.hpp"
-
 namespace peraxis::plan {
 
 void Cost::add(const Cost& other) {
@@ -28,7 +26,7 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
   Cost cost;
   for (const lower::LoweredTask& lowered_task : lowered.tasks) {
     const rk3588::ConvTask& task = lowered_task.task;
-    const int64_t cycles = rk3588::mac_cycles(task), bytes = rk3588::bytes_moved(task, kWordsPerTask);
+    const int64_t cycles = rk3588::mac_cycles(task), bytes = rk3588::bytes_moved(task, rk3588::kConvWords);
     ++cost.tasks;
     cost.mac_cycles += cycles;
     cost.bytes += bytes;
@@ -41,8 +39,8 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
   return cost;
 }
 
-Cost device_cost(const ir::Graph& graph, size_t op, const std::map<int32_t, Home>& homes,
-                 const rk3588::CostConstants& constants) {
+Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
+                 const std::map<int32_t, Home>& homes, const rk3588::CostConstants& constants) {
   Cost cost;
   // Sizes alone count. Allocation 0 is the output, 1 everything else.
   if (!lower::device_views(graph, op).empty()) return cost;
@@ -55,19 +53,24 @@ Cost device_cost(const ir::Graph& graph, size_t op, const std::map<int32_t, Home
                                : rk3588::SymbolicAddress{1, 0},
                          map.h * map.w};
   };
-  std::vector<lower::CubeAt> inputs;
+  lower::MemoryPlan scratch;
+  lower::DevicePlaces places{{}, cube(output), scratch};
+  places.output.address = {0, 0};
   for (const int32_t t : graph.ops[op].inputs)
-    if (!graph.tensor(t).is_constant) inputs.push_back(cube(t));
-  lower::CubeAt made = cube(output);
-  made.address = {0, 0};
-  const auto tasks = lower::lower_device_op(graph, op, inputs, made);
+    if (!graph.tensor(t).is_constant) places.inputs.push_back(cube(t));
+  const auto tasks = lower::lower_device_op(graph, op, form, places);
   if (!tasks) return cost;
   for (const rk3588::Task& task : *tasks) {
     const int64_t bytes = rk3588::bytes_moved(task);
     ++cost.tasks;
     cost.bytes += bytes;
-    // The vendor's compiler prints no estimate for these: an atom a cycle is assumed, and memory bounds them.
-    cost.npu_ms += task_ms(bytes / 16, bytes, constants);
+    // The vendor's compiler prints no estimate for tasks without a convolution: an atom a cycle is assumed,
+    // and memory bounds them.
+    const auto* convolution = std::get_if<rk3588::ConvTask>(&task);
+    const int64_t cycles =
+        convolution != nullptr ? rk3588::mac_cycles(*convolution) : bytes / rk3588::kAtomBytes;
+    if (convolution != nullptr) cost.mac_cycles += cycles;
+    cost.npu_ms += task_ms(cycles, bytes, constants);
   }
   return cost;
 }

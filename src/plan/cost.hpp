@@ -6,6 +6,7 @@
 #include <map>
 
 #include "lower/convolution.hpp"
+#include "lower/device_op.hpp"
 #include "target/rk3588/cost.hpp"
 
 namespace peraxis::plan {
@@ -28,16 +29,13 @@ struct Cost {
   void add(const Cost& other);
 };
 
-// Command words of one task, for the bytes of its program: what emit/ writes for a convolution.
-inline constexpr int64_t kWordsPerTask = rk3588::kConvWords;
-
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants);
 
 // An operator other than a convolution that is tasks of the NPU.
 // Parts of a concatenation that have their home there cost nothing.
-Cost device_cost(const ir::Graph& graph, size_t op, const std::map<int32_t, Home>& homes,
-                 const rk3588::CostConstants& constants);
+Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
+                 const std::map<int32_t, Home>& homes, const rk3588::CostConstants& constants);
 
 // An operator that runs on the CPU: a convolution by its multiplications, others by their output elements.
 Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& constants);

@@ -5,11 +5,10 @@
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::plan {
 namespace {
-
-constexpr int64_t kSurfaceChannels = 16;
 
 // Channel slots the producer of each tensor writes; 0: not by tasks that can write anywhere, or not at all.
 std::vector<int64_t> written_slots(const ir::Graph& graph, const Plan& plan) {
@@ -18,7 +17,7 @@ std::vector<int64_t> written_slots(const ir::Graph& graph, const Plan& plan) {
     if (!plan.on_device[op]) continue;
     if (!lower::device_views(graph, op).empty()) continue;  // they are where their input is
     const auto output = static_cast<size_t>(graph.ops[op].outputs[0]);
-    slots[output] = lower::round_up(ir::nhwc(graph.tensors[output]).c, kSurfaceChannels);
+    slots[output] = lower::round_up(ir::nhwc(graph.tensors[output]).c, rk3588::kAtomBytes);
   }
   for (const LayerPlan& layer : plan.layers) {
     if (!layer.on_npu() || layer.scattered) continue;
@@ -26,7 +25,7 @@ std::vector<int64_t> written_slots(const ir::Graph& graph, const Plan& plan) {
     const bool by_tasks = layer.params.host == requant::HostWork::None;
     slots[static_cast<size_t>(graph.ops[layer.op].outputs[0])] =
         by_tasks ? lower::output_slots(layer.geometry)
-                 : lower::round_up(layer.geometry.out_c, kSurfaceChannels);
+                 : lower::round_up(layer.geometry.out_c, rk3588::kAtomBytes);
   }
   return slots;
 }

@@ -170,11 +170,10 @@ void sum_up(const Network& network, Plan& plan) {
     differing += layer.certificate.expected() * static_cast<double>(layer.outputs());
   }
   plan.expected = outputs > 0 ? differing / outputs : 0;
-  const std::map<int32_t, Home> homes = concatenation_homes(graph, plan);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
     if (plan.on_device[op])
-      plan.device.add(device_cost(graph, op, homes, options.cost));
+      plan.device.add(device_cost(graph, op, plan.forms[op], plan.homes, options.cost));
     else
       plan.cpu.add(cpu_cost(graph, op, options.cost));
     // Where data come from the NPU, its chain of tasks stops for the host.
@@ -229,15 +228,18 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
     entry.params = std::move(candidate.params);
   }
   plan.on_device = network.on_device;
+  plan.forms = network.forms;
   plan.refusals = network.refusals;
   PERAXIS_TRY(settle(network, plan));
+  plan.homes = concatenation_homes(graph, plan);
   sum_up(network, plan);
   return plan;
 }
 
 Plan plan_of_operator(const Plan& plan, size_t op) {
   Plan out;
-  out.on_device = {op < plan.on_device.size() && plan.on_device[op]};
+  out.on_device = {plan.runs_on_device(op)};
+  if (out.on_device[0]) out.forms = {plan.forms[op]};
   for (const LayerPlan& layer : plan.layers)
     if (layer.op == op) {
       out.layers.push_back(layer);

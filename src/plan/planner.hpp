@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "lower/device_op.hpp"
 #include "num/reference.hpp"
 #include "plan/cost.hpp"
 #include "requant/certificate.hpp"
@@ -77,14 +78,19 @@ struct ParetoPoint {
 };
 
 struct Plan {
-  std::vector<LayerPlan> layers;      // convolution-like operators in graph order
-  std::vector<bool> on_device;        // by operator: not a convolution, and tasks of the NPU
-  std::vector<std::string> refusals;  // by operator: why it runs on the CPU; else empty
-  Cost cost;                          // of the layers and the other operators
-  Cost device;                        // the part of other operators on the NPU
-  Cost cpu;                           // the part of other operators on the CPU
-  double expected = 0;                // pooled over the NPU's layers, 0..1
-  std::vector<ParetoPoint> pareto;    // of mixed plans; empty when a strategy is forced
+  std::vector<LayerPlan> layers;         // convolution-like operators in graph order
+  std::vector<bool> on_device;           // by operator: not a convolution, and tasks of the NPU
+  std::vector<lower::DeviceForm> forms;  // by operator: of these
+  std::vector<std::string> refusals;     // by operator: why it runs on the CPU; else empty
+  std::map<int32_t, Home> homes;         // by tensor: concatenation_homes
+  Cost cost;                             // of the layers and the other operators
+  Cost device;                           // the part of other operators on the NPU
+  Cost cpu;                              // the part of other operators on the CPU
+  double expected = 0;                   // pooled over the NPU's layers, 0..1
+  std::vector<ParetoPoint> pareto;       // of mixed plans; empty when a strategy is forced
+
+  // A plan made by hand may say nothing of operators other than convolutions: they are then on the CPU.
+  bool runs_on_device(size_t op) const { return op < on_device.size() && on_device[op]; }
 };
 
 // The graph must have passed ir::verify. Errors name the operator.

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int32_t kLargestFactor = 32767;
 constexpr int kTries = 24;
-constexpr int kFractionBits = 20;  // of the reference, for 8-bit values
 
 struct Operand {
   float scale = 0;
@@ -94,7 +93,7 @@ int32_t task_output(const ElementParams& e, int32_t qa, int32_t qb) {
 }
 
 void count(const Problem& p, ElementParams& e) {
-  const num::AddSub combine(p.a.scale, p.two ? p.b.scale : p.a.scale, p.y.scale, kFractionBits);
+  const num::AddSub combine(p.a.scale, p.two ? p.b.scale : p.a.scale, p.y.scale, num::kFractionBits8);
   const num::Multiplier requantize = p.pass();
   e.inputs = e.differing = e.max = 0;
   for (int32_t qa = -128; qa < 128; ++qa)
@@ -145,7 +144,7 @@ Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op) {
     return fail(ErrorCode::Unsupported,
                 "{}: outputs are kept in {}..{}; the task has ReLU and the type's ends only",
                 graph.op_label(op), p.low, p.high);
-  if (p.two && !num::AddSub(p.a.scale, p.b.scale, p.y.scale, kFractionBits).in_range)
+  if (p.two && !num::AddSub(p.a.scale, p.b.scale, p.y.scale, num::kFractionBits8).in_range)
     return fail(ErrorCode::Unsupported, "{}: the output scale is too fine", graph.op_label(op));
   std::optional<ElementParams> best;
   for (int i = 0; i < kTries; ++i) {

@@ -1,9 +1,14 @@
 // See replay.hpp.
 #include "trace/replay.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
+#include <variant>
 
 namespace peraxis::trace {
 
@@ -353,78 +358,78 @@ class Player {
 
 using machine::Switches;
 
-bool set_flag(bool& flag, std::string_view value) {
-  if (value != "on" && value != "off") return false;
-  flag = value == "on";
-  return true;
+template <class Value>
+struct Named {
+  std::string_view name;
+  Value value;
+};
+constexpr Named<bool> kFlags[] = {{"on", true}, {"off", false}};
+constexpr Named<machine::Ties> kTies[] = {
+    {"register", machine::Ties::ByRegister}, {"even", machine::Ties::Even}, {"up", machine::Ties::Up}};
+constexpr Named<machine::PadLanes> kPadLanes[] = {{"two", machine::PadLanes::TwoInDepthwise},
+                                                  {"byte0", machine::PadLanes::Byte0},
+                                                  {"two_everywhere", machine::PadLanes::Two}};
+constexpr Named<machine::StoredKernels> kStoredKernels[] = {{"kernels", machine::StoredKernels::ByKernels},
+                                                            {"orig", machine::StoredKernels::ByOrigChannel}};
+
+using Member = std::variant<bool Switches::*, machine::Ties Switches::*, machine::PadLanes Switches::*,
+                            machine::StoredKernels Switches::*>;
+constexpr std::span<const Named<bool>> values_of(bool Switches::*) {
+  return kFlags;
 }
-bool set_ties(machine::Ties& ties, std::string_view value) {
-  using machine::Ties;
-  if (value == "register")
-    ties = Ties::ByRegister;
-  else if (value == "even")
-    ties = Ties::Even;
-  else if (value == "up")
-    ties = Ties::Up;
-  else
-    return false;
-  return true;
+constexpr std::span<const Named<machine::Ties>> values_of(machine::Ties Switches::*) {
+  return kTies;
+}
+constexpr std::span<const Named<machine::PadLanes>> values_of(machine::PadLanes Switches::*) {
+  return kPadLanes;
+}
+constexpr std::span<const Named<machine::StoredKernels>> values_of(machine::StoredKernels Switches::*) {
+  return kStoredKernels;
 }
 
-struct Setting {
-  std::string_view name, values;
-  bool (*set)(Switches&, std::string_view);
+constexpr Named<Member> kSettings[] = {
+    {"out_cvt_ties", &Switches::out_cvt_ties},
+    {"out_cvt_offset_inside", &Switches::out_cvt_offset_inside},
+    {"clip_truncate_ties", &Switches::clip_truncate_ties},
+    {"ew_cvt_ties", &Switches::ew_cvt_ties},
+    {"lut_ties", &Switches::lut_ties},
+    {"pool_average_ties", &Switches::pool_average_ties},
+    {"pool_notch_is_row_pitch", &Switches::pool_notch_is_row_pitch},
+    {"truncate_before_cpend", &Switches::truncate_before_cpend},
+    {"bn_shift_first", &Switches::bn_shift_first},
+    {"lut_after_op", &Switches::lut_after_op},
+    {"pool_padding_competes", &Switches::pool_padding_competes},
+    {"deconv_inserts_zero", &Switches::deconv_inserts_zero},
+    {"read_unwritten", &Switches::read_unwritten},
+    {"cbuf_survives_jobs", &Switches::cbuf_survives_jobs},
+    {"bs_ties", &Switches::bs_ties},
+    {"bn_ties", &Switches::bn_ties},
+    {"pad_lanes", &Switches::pad_lanes},
+    {"ignore_ow_op_with_records", &Switches::ignore_ow_op_with_records},
+    {"stored_kernels", &Switches::stored_kernels},
+    {"refuse_partial_groups", &Switches::refuse_partial_groups},
+    {"drop_dummy_output", &Switches::drop_dummy_output},
+    {"refuse_full_last_bank", &Switches::refuse_full_last_bank},
 };
-constexpr std::string_view kTies = "register, even or up", kFlag = "on or off";
-constexpr Setting kSettings[] = {
-    {"out_cvt_ties", kTies, [](Switches& s, std::string_view v) { return set_ties(s.out_cvt_ties, v); }},
-    {"out_cvt_offset_inside", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.out_cvt_offset_inside, v); }},
-    {"clip_truncate_ties", kTies,
-     [](Switches& s, std::string_view v) { return set_ties(s.clip_truncate_ties, v); }},
-    {"ew_cvt_ties", kTies, [](Switches& s, std::string_view v) { return set_ties(s.ew_cvt_ties, v); }},
-    {"lut_ties", kTies, [](Switches& s, std::string_view v) { return set_ties(s.lut_ties, v); }},
-    {"pool_average_ties", kTies,
-     [](Switches& s, std::string_view v) { return set_ties(s.pool_average_ties, v); }},
-    {"pool_notch_is_row_pitch", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.pool_notch_is_row_pitch, v); }},
-    {"truncate_before_cpend", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.truncate_before_cpend, v); }},
-    {"bn_shift_first", kFlag, [](Switches& s, std::string_view v) { return set_flag(s.bn_shift_first, v); }},
-    {"lut_after_op", kFlag, [](Switches& s, std::string_view v) { return set_flag(s.lut_after_op, v); }},
-    {"pool_padding_competes", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.pool_padding_competes, v); }},
-    {"deconv_inserts_zero", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.deconv_inserts_zero, v); }},
-    {"read_unwritten", kFlag, [](Switches& s, std::string_view v) { return set_flag(s.read_unwritten, v); }},
-    {"cbuf_survives_jobs", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.cbuf_survives_jobs, v); }},
-    {"bs_ties", kTies, [](Switches& s, std::string_view v) { return set_ties(s.bs_ties, v); }},
-    {"bn_ties", kTies, [](Switches& s, std::string_view v) { return set_ties(s.bn_ties, v); }},
-    {"pad_lanes", "two, byte0 or two_everywhere",
-     [](Switches& s, std::string_view v) {
-       if (v != "two" && v != "byte0" && v != "two_everywhere") return false;
-       s.pad_lanes = v == "two"     ? machine::PadLanes::TwoInDepthwise
-                     : v == "byte0" ? machine::PadLanes::Byte0
-                                    : machine::PadLanes::Two;
-       return true;
-     }},
-    {"ignore_ow_op_with_records", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.ignore_ow_op_with_records, v); }},
-    {"stored_kernels", "kernels or orig",
-     [](Switches& s, std::string_view v) {
-       if (v != "kernels" && v != "orig") return false;
-       s.stored_kernels =
-           v == "kernels" ? machine::StoredKernels::ByKernels : machine::StoredKernels::ByOrigChannel;
-       return true;
-     }},
-    {"refuse_partial_groups", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.refuse_partial_groups, v); }},
-    {"drop_dummy_output", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.drop_dummy_output, v); }},
-    {"refuse_full_last_bank", kFlag,
-     [](Switches& s, std::string_view v) { return set_flag(s.refuse_full_last_bank, v); }},
-};
+
+// Sets the member to the value of that name, or says which names there are.
+std::optional<std::string> set_by_name(Switches& switches, const Member& member, std::string_view name) {
+  return std::visit(
+      [&](auto pointer) -> std::optional<std::string> {
+        std::vector<std::string_view> names;
+        for (const auto& known : values_of(pointer)) {
+          if (known.name == name) {
+            switches.*pointer = known.value;
+            return std::nullopt;
+          }
+          names.push_back(known.name);
+        }
+        const std::string_view last = names.back();
+        names.pop_back();
+        return fmt::format("{} or {}", fmt::join(names, ", "), last);
+      },
+      member);
+}
 
 }  // namespace
 
@@ -442,10 +447,11 @@ Status set_switch(machine::Switches& switches, std::string_view text) {
   const size_t equals = std::min(text.find('='), text.size());
   const std::string_view name = text.substr(0, equals);
   const std::string_view value = equals < text.size() ? text.substr(equals + 1) : std::string_view();
-  for (const Setting& setting : kSettings)
+  for (const Named<Member>& setting : kSettings)
     if (setting.name == name) {
-      if (setting.set(switches, value)) return {};
-      return fail(ErrorCode::InvalidArgument, "'{}': {} is {}", text, name, setting.values);
+      const auto expected = set_by_name(switches, setting.value, value);
+      if (!expected) return {};
+      return fail(ErrorCode::InvalidArgument, "'{}': {} is {}", text, name, *expected);
     }
   return fail(ErrorCode::InvalidArgument, "'{}': there is no switch '{}'; there are {}", text, name,
               switch_names());
@@ -453,7 +459,8 @@ Status set_switch(machine::Switches& switches, std::string_view text) {
 
 std::string switch_names() {
   std::string out;
-  for (const Setting& setting : kSettings) out += fmt::format("{}{}", out.empty() ? "" : ", ", setting.name);
+  for (const Named<Member>& setting : kSettings)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", setting.name);
   return out;
 }
 

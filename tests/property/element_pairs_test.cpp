@@ -67,6 +67,7 @@ TEST(ElementPairs, TheCountIsWhatComesOut) {
       if (!verified) continue;
       plan::Plan plan;
       plan.on_device = {true};
+      plan.forms = {lower::DeviceForm{{}, *params}};
       const auto executable =
           compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan);
       ASSERT_TRUE(executable) << executable.error().text();

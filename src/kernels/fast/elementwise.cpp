@@ -1,5 +1,7 @@
 // ADD, SUB and MUL of 8-bit tensors by rows of the last dimension: what each of 256 stored values contributes
 // to a sum is a table, and the step to the output's scale takes several values at a time.
+#include "num/elementwise.hpp"
+
 #include <array>
 
 #include "kernels/elements.hpp"
@@ -58,9 +60,9 @@ void run(const Context& context, const Rowwise& shape, const Requantize& requant
 }
 
 // One multiplier for all values.
-Requantize uniform(const Context& context, double multiplier, ir::Activation activation) {
+Requantize uniform(const Context& context, num::Multiplier multiplier, ir::Activation activation) {
   Requantize requantize;
-  requantize.multipliers.assign(kBlock, num::quantize_multiplier(multiplier));
+  requantize.multipliers.assign(kBlock, multiplier);
   requantize.zero_point = quant_of(context.output()).zero_point;
   requantize.range = ir::activation_range(context.output(), activation);
   return requantize;
@@ -71,15 +73,13 @@ bool plain_bytes(const Context& context) {
   return takes_bytes(context) && check_rule(context).has_value() && !context.output().shape.empty();
 }
 
-Table contributions(const ir::Tensor& tensor, double twice_larger, int sign) {
-  constexpr int kFractionBits = 20;
-  const Quant quant = quant_of(tensor);
-  const num::Multiplier multiplier =
-      num::quantize_multiplier(static_cast<double>(quant.scale) / twice_larger);
+// What the operand's values add to a sum; `multiplier`: of_a or of_b of num::AddSub.
+Table contributions(const ir::Tensor& tensor, num::Multiplier multiplier, int sign) {
+  const int32_t zero_point = quant_of(tensor).zero_point;
   Table table{};
   for (size_t byte = 0; byte < table.size(); ++byte) {
-    const int32_t centred = stored(static_cast<uint8_t>(byte), tensor.type) - quant.zero_point;
-    table[byte] = sign * num::multiply_two_roundings(centred * (1 << kFractionBits), multiplier);
+    const int32_t centred = stored(static_cast<uint8_t>(byte), tensor.type) - zero_point;
+    table[byte] = sign * num::multiply_two_roundings(centred * (1 << num::kFractionBits8), multiplier);
   }
   return table;
 }
@@ -89,14 +89,12 @@ bool add_or_subtract(const Context& context, int sign) {
   if (a == nullptr || !plain_bytes(context)) return false;
   const auto shape = rowwise(context);
   if (!shape || shape->length < kShortestRow) return false;
-  const Quant x = quant_of(context.input(0));
-  const Quant z = quant_of(context.input(1));
-  const double twice_larger = 2 * static_cast<double>(std::max(x.scale, z.scale));
-  const Table of_a = contributions(context.input(0), twice_larger, 1);
-  const Table of_b = contributions(context.input(1), twice_larger, sign);
-  const double ratio = twice_larger / ((1 << 20) * static_cast<double>(quant_of(context.output()).scale));
-  const Requantize requantize = uniform(context, ratio, a->activation);
-  if (requantize.multipliers[0].exponent > 0) return false;
+  const num::AddSub sum(quant_of(context.input(0)).scale, quant_of(context.input(1)).scale,
+                        quant_of(context.output()).scale, num::kFractionBits8);
+  if (!sum.in_range) return false;
+  const Table of_a = contributions(context.input(0), sum.of_a, 1);
+  const Table of_b = contributions(context.input(1), sum.of_b, sign);
+  const Requantize requantize = uniform(context, sum.of_output, a->activation);
   run(context, *shape, requantize, [&](uint8_t p, uint8_t q) { return of_a[p] + of_b[q]; });
   return true;
 }
@@ -110,7 +108,8 @@ bool multiply(const Context& context) {
   const Quant z = quant_of(context.input(1));
   const float product = x.scale * z.scale;
   const float ratio = product / quant_of(context.output()).scale;
-  const Requantize requantize = uniform(context, static_cast<double>(ratio), a->activation);
+  const Requantize requantize =
+      uniform(context, num::quantize_multiplier(static_cast<double>(ratio)), a->activation);
   if (requantize.multipliers[0].exponent > kLargestMulExponent) return false;
   const ir::DataType type = context.output().type;
   run(context, *shape, requantize, [&](uint8_t p, uint8_t q) {

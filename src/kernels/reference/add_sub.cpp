@@ -22,7 +22,7 @@ std::optional<int> exponent_of(float scale) {
 
 template <class T>
 Status rescaled(const Context& context, ir::StoredRange range, int sign) {
-  constexpr int kFractionBits = sizeof(T) == 2 ? 15 : 20;
+  constexpr int kFractionBits = sizeof(T) == 2 ? num::kFractionBits16 : num::kFractionBits8;
   const Quant a = quant_of(context.input(0));
   const Quant b = quant_of(context.input(1));
   const Quant y = quant_of(context.output());
@@ -68,29 +68,14 @@ Status int16_sum(const Context& context, const ir::BinaryAttributes& attributes,
 }  // namespace
 
 Status add_or_subtract(const Context& context, int sign) {
-  PERAXIS_TRY(check_arity(context, 2, 2));
-  const auto* attributes_of_op = PERAXIS_TRY(attributes<ir::BinaryAttributes>(context));
-  const ir::Activation activation = attributes_of_op->activation;
-  const ir::DataType type = context.output().type;
-  if (context.input(0).type != type || context.input(1).type != type) {
-    return fail(ErrorCode::Unsupported, "{}: inputs and output must have one type", context.label());
-  }
-  return with_type<float, int32_t, int64_t, int8_t, uint8_t, int16_t>(
-      context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
-        if constexpr (std::is_same_v<T, float>) {
-          const Bounds<float> bounds = activation_bounds<float>(activation);
-          return combine<float>(context, [&](float a, float b) { return bounds(sign > 0 ? a + b : a - b); });
-        } else if constexpr (sizeof(T) >= 4) {
-          const Bounds<T> bounds = activation_bounds<T>(activation);
-          return combine<T>(context,
-                            [&](T a, T b) { return bounds(wrapping<T>(a, b, sign > 0 ? '+' : '-')); });
-        } else {
-          for (const ir::Tensor* tensor : {&context.input(0), &context.input(1), &context.output()})
-            PERAXIS_TRY(activation_quant(context, *tensor));
-          const ir::StoredRange range = ir::activation_range(context.output(), activation);
-          if constexpr (sizeof(T) == 2) return int16_sum(context, *attributes_of_op, range, sign);
-          return rescaled<T>(context, range, sign);
-        }
+  return arithmetic_operator(
+      context, sign > 0 ? '+' : '-',
+      [&]<class T>(std::type_identity<T>, const ir::BinaryAttributes& attributes) -> Status {
+        for (const ir::Tensor* tensor : {&context.input(0), &context.input(1), &context.output()})
+          PERAXIS_TRY(activation_quant(context, *tensor));
+        const ir::StoredRange range = ir::activation_range(context.output(), attributes.activation);
+        if constexpr (sizeof(T) == 2) return int16_sum(context, attributes, range, sign);
+        return rescaled<T>(context, range, sign);
       });
 }
 

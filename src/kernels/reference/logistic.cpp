@@ -24,13 +24,7 @@ Status int16_logistic(const Context& context) {
   return map_elements<int16_t>(context, [&](int16_t q) {
     const int32_t x = scale(q);
     const uint32_t magnitude = x < 0 ? 0U - static_cast<uint32_t>(x) : static_cast<uint32_t>(x);
-    const uint32_t index = magnitude >> 9;
-    int32_t value = 0x7FFF * 1024;
-    if (index < 255) {
-      const int32_t left = table[index];
-      const int32_t right = table[index + 1];
-      value = left * 512 + static_cast<int32_t>(magnitude & 511) * (right - left);
-    }
+    const int32_t value = interpolated_sigmoid(table, magnitude, 9, 0x7FFF * 1024);
     return (x >= 0 ? value + 512 : (1 << 25) - value + 511) >> 10;
   });
 }

@@ -25,25 +25,10 @@ Status quantized(const Context& context, ir::Activation activation) {
 }  // namespace
 
 Status mul(const Context& context) {
-  PERAXIS_TRY(check_arity(context, 2, 2));
-  const auto* attributes_of_op = PERAXIS_TRY(attributes<ir::BinaryAttributes>(context));
-  const ir::Activation activation = attributes_of_op->activation;
-  const ir::DataType type = context.output().type;
-  if (context.input(0).type != type || context.input(1).type != type) {
-    return fail(ErrorCode::Unsupported, "{}: inputs and output must have one type", context.label());
-  }
-  return with_type<float, int32_t, int64_t, int8_t, uint8_t, int16_t>(
-      context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
-        if constexpr (std::is_same_v<T, float>) {
-          const Bounds<float> bounds = activation_bounds<float>(activation);
-          return combine<float>(context, [&](float a, float b) { return bounds(a * b); });
-        } else if constexpr (sizeof(T) >= 4) {
-          const Bounds<T> bounds = activation_bounds<T>(activation);
-          return combine<T>(context, [&](T a, T b) { return bounds(wrapping<T>(a, b, '*')); });
-        } else {
-          return quantized<T>(context, activation);
-        }
-      });
+  return arithmetic_operator(context, '*',
+                             [&]<class T>(std::type_identity<T>, const ir::BinaryAttributes& attributes) {
+                               return quantized<T>(context, attributes.activation);
+                             });
 }
 
 }  // namespace peraxis::kernels::reference

@@ -25,6 +25,18 @@ inline std::array<int32_t, 256> sigmoid_table() {
   return table;
 }
 
+// The sigmoid of a magnitude in steps of 2^-`bits` of an entry, in units of 2^-(16 + bits); `beyond` where
+// the table ends.
+inline int32_t interpolated_sigmoid(const std::array<int32_t, 256>& table, uint32_t magnitude, int bits,
+                                    int32_t beyond) {
+  const uint32_t index = magnitude >> bits;
+  if (index >= 255) return beyond;
+  const int32_t left = table[index];
+  const int32_t right = table[index + 1];
+  const uint32_t between = magnitude & ((1U << bits) - 1);
+  return left * (1 << bits) + static_cast<int32_t>(between) * (right - left);
+}
+
 // The factor that brings a stored value to steps of 1/3 * 2^-12 (a scale of 2^-12 needs 3), as a multiplier
 // below 2^15 and a right shift.
 struct SigmoidScale {

@@ -42,8 +42,8 @@ Status squared_difference(const Context& context) {
                                                  const float difference = a - b;
                                                  return difference * difference;
                                                } else {
-                                                 const T difference = wrapping<T>(a, b, '-');
-                                                 return wrapping<T>(difference, difference, '*');
+                                                 const T difference = arithmetic<T>(a, b, '-');
+                                                 return arithmetic<T>(difference, difference, '*');
                                                }
                                              });
                                            });

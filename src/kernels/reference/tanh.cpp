@@ -12,13 +12,7 @@ Status int16_tanh(const Context& context) {
   return map_elements<int16_t>(context, [&](int16_t q) {
     const int32_t x = scale(q);
     const uint32_t magnitude = x < 0 ? 0U - static_cast<uint32_t>(x) : static_cast<uint32_t>(x);
-    const uint32_t index = magnitude >> 8;
-    int32_t value = 0xFFFF * 256;
-    if (index < 255) {
-      const int32_t left = table[index];
-      const int32_t right = table[index + 1];
-      value = left * 256 + static_cast<int32_t>(magnitude & 255) * (right - left);
-    }
+    const int32_t value = interpolated_sigmoid(table, magnitude, 8, 0xFFFF * 256);
     return (x >= 0 ? value - (1 << 23) + 128 : -value + (1 << 23) + 127) >> 8;
   });
 }

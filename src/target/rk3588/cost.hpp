@@ -46,11 +46,11 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
                                : task.out_channels * 4;
   return task.in_height * task.in_width * task.in_channels + (task.weight_reuse ? 0 : task.weight_bytes) +
          operands + task.out_height * task.out_width * task.out_channels * (task.dpu.int32_output ? 4 : 1) +
-         words * 8;
+         words * kWordBytes;
 }
 
 // The same for a task of any kind; command words as emit/ writes them.
-inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74, kWordBytes = 8;
+inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74;
 inline int64_t bytes_moved(const Task& task) {
   struct Visitor {
     int64_t operator()(const ConvTask& t) const { return bytes_moved(t, kConvWords); }
@@ -61,7 +61,7 @@ inline int64_t bytes_moved(const Task& task) {
       return t.width * t.height * t.channels * (t.operand ? 3 : 2) + kFlyingWords * kWordBytes;
     }
     int64_t operator()(const UpsampleTask& t) const {
-      return t.width * t.height * 5 * 16 + kFlyingWords * kWordBytes;
+      return t.width * t.height * 5 * kAtomBytes + kFlyingWords * kWordBytes;
     }
   };
   return std::visit(Visitor(), task);

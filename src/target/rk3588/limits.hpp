@@ -22,6 +22,7 @@ inline constexpr int64_t kMaxInputChannels = 16384;  // DATAIN_CHANNEL_REAL: 14 
 inline constexpr int64_t kMaxKernel = 31;            // [4.6]
 inline constexpr int64_t kMaxStride = 7;             // CONV_*_STRIDE: 3 bits [5.1]
 inline constexpr int64_t kMaxPad = 15;               // PAD_TOP, PAD_LEFT: 4 bits [4.6]
+inline constexpr int64_t kWordBytes = 8;             // one register command [3.1]
 inline constexpr int64_t kCommandAlign = 64;         // start of a command stream [3.2]
 inline constexpr int64_t kBufferAlign = 64;
 inline constexpr int32_t kMaxChainTasks = 4095;  // PC TASK_NUMBER: 12 bits [registers]

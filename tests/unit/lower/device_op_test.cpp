@@ -10,6 +10,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+std::string device_refusal(const ir::Graph& graph, size_t op, bool exact) {
+  return device_form(graph, op, exact).refusal;
+}
+
 int32_t add_tensor(ir::Graph& g, std::vector<int32_t> shape, float scale = 0.1F, int64_t zero_point = -5,
                    ir::DataType type = ir::DataType::Int8) {
   ir::Tensor t;
@@ -71,8 +75,8 @@ TEST(DeviceOps, MaxPool) {
 
 TEST(DeviceOps, MaxPoolTask) {
   const ir::Graph g = pool(window(3, 2), {1, 8, 9, 20}, {1, 4, 5, 20});
-  const std::vector<CubeAt> in{{{3, 256}, 72}};
-  const auto tasks = lower_device_op(g, 0, in, {{4, 0}, 20});
+  MemoryPlan memory;
+  const auto tasks = lower_device_op(g, 0, {}, {{{{3, 256}, 72}}, {{4, 0}, 20}, memory});
   ASSERT_TRUE(tasks) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::PoolTask>(tasks->front());
@@ -97,8 +101,8 @@ TEST(DeviceOps, Concatenation) {
   EXPECT_THAT(device_refusal(joined({{1, 4, 4, 16}, {1, 4, 4, 16}}, {1, 8, 4, 16}, 1), 0, true),
               HasSubstr("dimension 1"));
   // The first part is where it belongs already: one copy, behind two surfaces of 16 atoms.
-  const std::vector<CubeAt> in{{{9, 64}, 16}, {{5, 0}, 16}};
-  const auto tasks = lower_device_op(g, 0, in, {{9, 64}, 16});
+  MemoryPlan memory;
+  const auto tasks = lower_device_op(g, 0, {}, {{{{9, 64}, 16}, {{5, 0}, 16}}, {{9, 64}, 16}, memory});
   ASSERT_TRUE(tasks) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::ElementTask>(tasks->front());
@@ -120,8 +124,8 @@ TEST(DeviceOps, ResizeAndSplit) {
   EXPECT_THAT(device_refusal(resized(8, 10, false), 0, true), IsEmpty());
   EXPECT_THAT(device_refusal(resized(8, 10, true), 0, true), HasSubstr("align_corners"));
   EXPECT_THAT(device_refusal(resized(12, 15, false), 0, true), HasSubstr("4x5 becomes 12x15"));
-  const auto tasks =
-      lower_device_op(resized(8, 10, false), 0, std::vector<CubeAt>{{{1, 0}, 20}}, {{2, 0}, 80});
+  MemoryPlan memory;
+  const auto tasks = lower_device_op(resized(8, 10, false), 0, {}, {{{{1, 0}, 20}}, {{2, 0}, 80}, memory});
   ASSERT_TRUE(tasks) << tasks.error().text();
   EXPECT_EQ(tasks->size(), 2U);  // one a surface
   const auto split = [](std::vector<std::vector<int32_t>> parts) {
