@@ -6,7 +6,7 @@
 namespace peraxis::cli {
 namespace {
 
-constexpr size_t kWeights = 1;  // input number of the weights in all three operators
+constexpr size_t kWeights = 1;  // input number of the weights in all such operators
 
 bool has_weights(const ir::Graph& graph, size_t op) {
   const ir::Op& o = graph.ops[op];

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "compiler/program.hpp"
+#include "ir/operands.hpp"
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
 #include "requant/strategy.hpp"
@@ -165,12 +166,14 @@ class Compiler {
   Status lower_npu(const plan::LayerPlan& chosen) {
     const ir::Op& op = graph_.ops[chosen.op];
     const lower::Geometry& g = chosen.geometry;
-    const View view{g.in_h, g.in_w, g.in_c};
-    const std::optional<Scattered>& scattered = state(op.inputs[0]).scattered;
+    const View view{g.in_rows(), g.in_w, g.in_c};
+    const int32_t source = ir::conv_operands(op).input;
+    if (op.kind == ir::OpKind::TransposeConv) cpu_constants_.insert(op.inputs[0]);  // the output's shape
+    const std::optional<Scattered>& scattered = state(source).scattered;
     const lower::InputCube input =
         scattered && scattered->readable && scattered->view == view && lower::takes_scattered_input(g)
             ? scattered->cube
-            : lower::plain_input(g, address_of(to_device(op.inputs[0], view)));
+            : lower::plain_input(g, address_of(to_device(source, view)));
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
     const lower::LoweredLayer lowered =
         PERAXIS_TRY(lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits,
@@ -293,7 +296,8 @@ class Compiler {
                                                               : exe::TaskKind::BlockDiagonal;
       info.first_row = static_cast<int32_t>(task.rows.first);
       info.rows = static_cast<int32_t>(task.rows.rows);
-      info.real_input_channels = static_cast<int32_t>(g.in_c);
+      const bool blocks = task.shape == lower::TaskShape::BlockDiagonal;
+      info.real_input_channels = static_cast<int32_t>(!blocks ? g.in_c : g.depthwise ? 1 : g.in_c / g.groups);
       info.real_output_channels = task.real_output_channels;
       info.set = task.set;
       plan_.tasks.push_back({info, task.task});
@@ -304,7 +308,7 @@ class Compiler {
   void finish_layer(size_t op_index, const lower::Geometry& g, const requant::Layer& layer,
                     const requant::LayerParams& params, const lower::LoweredLayer& lowered, bool scattered) {
     const int32_t output = graph_.ops[op_index].outputs[0];
-    const View view{g.out_h, g.out_w, g.out_c};
+    const View view{g.out_rows(), g.out_w, g.out_c};
     if (params.host == HostWork::None) {
       add_placement(output, view, {lowered.regions[0].allocation, lowered.regions[0].offset},
                     lowered.regions[0].slots);

@@ -17,14 +17,19 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DCOMP_REGNUM::DCOMP_REGNUM[0]);
   w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
   w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] |
-          CNA::CONV_CON1::PROC_PRECISION[kInt8]);
+          CNA::CONV_CON1::PROC_PRECISION[kInt8] |
+          CNA::CONV_CON1::DECONV(t.insert_x > 1 || t.insert_y > 1 ? 1 : 0));
   w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] |
           DPU::S_POINTER::POINTER_PP_MODE[1]);
   w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] |
           DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
-  // Rows that must be there before the MACs start: stride + kernel + 1 suffices (npu/hardware.md 6.5).
-  w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + t.kernel_height + 1));
-  w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y));
+  // Rows that must be there before the MACs start: stride + rows of a window + 1 suffices (npu/hardware.md
+  // 6.5); more than needed changes nothing.
+  const int64_t span = (t.kernel_height - 1) * t.dilation_y + 1;
+  w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + span + 1));
+  w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y) |
+          CNA::CONV_CON3::DECONV_X_STRIDE(t.insert_x - 1) | CNA::CONV_CON3::DECONV_Y_STRIDE(t.insert_y - 1) |
+          CNA::CONV_CON3::ATROUS_X_DILATION(t.dilation_x) | CNA::CONV_CON3::ATROUS_Y_DILATION(t.dilation_y));
   w.write(CNA::DATA_SIZE0::DATAIN_WIDTH(t.in_width) | CNA::DATA_SIZE0::DATAIN_HEIGHT(t.in_height));
   w.write(CNA::DATA_SIZE1::DATAIN_CHANNEL_REAL(t.in_channels_real - 1) |
           CNA::DATA_SIZE1::DATAIN_CHANNEL(t.in_channels));

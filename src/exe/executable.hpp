@@ -39,7 +39,7 @@ struct Relocation {
 enum class TaskKind : uint8_t {
   Direct,         // direct convolution (also fully connected)
   Depthwise,      // the hardware's depthwise mode
-  BlockDiagonal,  // depthwise run as a direct convolution whose weights are zero off the diagonal
+  BlockDiagonal,  // grouped or depthwise, run as a direct convolution without effect of other groups
   Pool,           // pooling
   Element,        // element-wise: copies, requantization, addition of two tensors
   Upsample,       // repeated pixels
@@ -51,7 +51,7 @@ struct Task {
   int32_t op = 0;          // operator index in the graph
   TaskKind kind = TaskKind::Direct;
   int32_t first_row = 0, rows = 0;   // output rows it computes
-  int32_t real_input_channels = 0;   // of the layer; dummy channels not counted
+  int32_t real_input_channels = 0;   // of the layer, of BlockDiagonal those of a kernel; dummies not counted
   int32_t real_output_channels = 0;  // of this task; dummies and window-sum kernels not counted
   int32_t set = 0;                   // index of the channel set (strategies that split channels)
 };

@@ -169,7 +169,7 @@ enum class OpKind : uint8_t {
 const char* op_name(OpKind kind);  // "conv_2d"
 std::optional<OpKind> op_kind_from_name(std::string_view name);
 std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code);
-bool is_convolution_like(OpKind kind);  // conv_2d, depthwise_conv_2d, fully_connected
+bool is_convolution_like(OpKind kind);  // conv_2d, depthwise_conv_2d, fully_connected, transpose_conv
 
 inline constexpr int32_t kAbsent = -1;  // an optional input that is not there
 

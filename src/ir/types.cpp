@@ -101,7 +101,8 @@ std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code) {
 }
 
 bool is_convolution_like(OpKind kind) {
-  return kind == OpKind::Conv2D || kind == OpKind::DepthwiseConv2D || kind == OpKind::FullyConnected;
+  return kind == OpKind::Conv2D || kind == OpKind::DepthwiseConv2D || kind == OpKind::FullyConnected ||
+         kind == OpKind::TransposeConv;
 }
 
 int64_t Tensor::elements() const {

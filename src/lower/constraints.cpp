@@ -2,8 +2,10 @@
 // what `compile`, `run` and docs/operators.md say. Limits are in target/rk3588/limits.hpp.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "ir/operands.hpp"
 #include "lower/geometry.hpp"
 #include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
@@ -15,18 +17,21 @@ using namespace rk3588;
 
 struct Subject {
   const ir::Graph& graph;
-  const ir::Op& op;
   const ir::Tensor& input;
   const ir::Tensor& weights;
   const ir::Tensor& output;
   Geometry g;
-  const ir::ConvAttributes* conv;  // null for FULLY_CONNECTED
+  int32_t bias;
 };
 
 struct Constraint {
   bool (*violated)(const Subject&);
   std::string (*sentence)(const Subject&);
 };
+
+int64_t most_padding(const Geometry& g) {
+  return g.inserts() ? kMaxInsertingPad : kMaxPad;
+}
 
 constexpr std::array kConstraints = {
     Constraint{[](const Subject& s) {
@@ -45,10 +50,7 @@ constexpr std::array kConstraints = {
                [](const Subject&) {
                  return std::string("the weights are computed at run time; they must be constants");
                }},
-    Constraint{[](const Subject& s) {
-                 return s.op.inputs.size() > 2 && s.op.inputs[2] != ir::kAbsent &&
-                        !s.graph.tensor(s.op.inputs[2]).is_constant;
-               },
+    Constraint{[](const Subject& s) { return s.bias != ir::kAbsent && !s.graph.tensor(s.bias).is_constant; },
                [](const Subject&) {
                  return std::string("the bias is computed at run time; it must be a constant");
                }},
@@ -56,28 +58,29 @@ constexpr std::array kConstraints = {
                [](const Subject&) {
                  return std::string("the input is a constant; nothing is left for the NPU to do");
                }},
-    Constraint{[](const Subject& s) { return s.conv != nullptr && ir::nhwc(s.input).n != 1; },
+    Constraint{[](const Subject& s) { return std::max(s.g.dilation_h, s.g.dilation_w) > kMaxDilation; },
                [](const Subject& s) {
-                 return fmt::format("batch {}: one task serves one image", ir::nhwc(s.input).n);
-               }},
-    Constraint{[](const Subject& s) {
-                 return s.conv != nullptr && (s.conv->dilation_h != 1 || s.conv->dilation_w != 1);
-               },
-               [](const Subject& s) {
-                 return fmt::format("dilation {}x{} is not lowered to the NPU yet", s.conv->dilation_h,
-                                    s.conv->dilation_w);
-               }},
-    Constraint{[](const Subject& s) { return s.g.depthwise && s.g.out_c != s.g.in_c; },
-               [](const Subject& s) {
-                 return fmt::format("depth multiplier {}: the chip's depthwise mode has one kernel a channel",
-                                    s.g.out_c / s.g.in_c);
+                 return fmt::format("dilation {}x{} exceeds {}", s.g.dilation_h, s.g.dilation_w,
+                                    kMaxDilation);
                }},
     Constraint{
-        [](const Subject& s) { return s.op.kind == ir::OpKind::Conv2D && s.weights.shape[3] != s.g.in_c; },
+        [](const Subject& s) { return !inserts_samples(s.g.insert_h) || !inserts_samples(s.g.insert_w); },
         [](const Subject& s) {
-          return fmt::format("{} groups: grouped convolution is not lowered to the NPU yet",
-                             s.g.in_c / s.weights.shape[3]);
+          return fmt::format("stride {}x{} of a transposed convolution: the chip has 1, 2, 4 and 8",
+                             s.g.insert_h, s.g.insert_w);
         }},
+    Constraint{[](const Subject& s) { return s.g.kernel_h < s.g.insert_h || s.g.kernel_w < s.g.insert_w; },
+               [](const Subject& s) {
+                 return fmt::format(
+                     "kernel {}x{} is smaller than the stride {}x{} of a transposed convolution",
+                     s.g.kernel_h, s.g.kernel_w, s.g.insert_h, s.g.insert_w);
+               }},
+    Constraint{[](const Subject& s) { return std::min(s.g.pad_top, s.g.pad_left) < 0; },
+               [](const Subject& s) {
+                 return fmt::format(
+                     "a transposed convolution that drops more than a {}x{} kernel at its edges",
+                     s.g.kernel_h, s.g.kernel_w);
+               }},
     Constraint{[](const Subject& s) { return s.g.stride_h > kMaxStride || s.g.stride_w > kMaxStride; },
                [](const Subject& s) {
                  return fmt::format("stride {}x{} exceeds {}", s.g.stride_h, s.g.stride_w, kMaxStride);
@@ -86,15 +89,15 @@ constexpr std::array kConstraints = {
                [](const Subject& s) {
                  return fmt::format("kernel {}x{} exceeds {}", s.g.kernel_h, s.g.kernel_w, kMaxKernel);
                }},
-    Constraint{[](const Subject& s) { return s.g.pad_top > kMaxPad || s.g.pad_left > kMaxPad; },
+    Constraint{[](const Subject& s) { return std::max(s.g.pad_top, s.g.pad_left) > most_padding(s.g); },
                [](const Subject& s) {
                  return fmt::format("padding {} above, {} left exceeds {}", s.g.pad_top, s.g.pad_left,
-                                    kMaxPad);
+                                    most_padding(s.g));
                }},
     Constraint{[](const Subject& s) {
-                 return s.g.pad_top >= s.g.kernel_h || s.g.pad_left >= s.g.kernel_w ||
-                        (s.g.out_h - 1) * s.g.stride_h - s.g.pad_top >= s.g.in_h ||
-                        (s.g.out_w - 1) * s.g.stride_w - s.g.pad_left >= s.g.in_w;
+                 return s.g.pad_top >= s.g.span_h() || s.g.pad_left >= s.g.span_w() ||
+                        (s.g.out_h - 1) * s.g.stride_h - s.g.pad_top >= s.g.plane_h() ||
+                        (s.g.out_w - 1) * s.g.stride_w - s.g.pad_left >= s.g.plane_w();
                },
                [](const Subject& s) {
                  return fmt::format("some windows of its {}x{} outputs hold padding alone", s.g.out_h,
@@ -104,8 +107,9 @@ constexpr std::array kConstraints = {
                [](const Subject& s) {
                  return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxInputExtent);
                }},
-    Constraint{[](const Subject& s) { return s.g.in_h > 8190 || s.g.out_h > 8190; },
-               [](const Subject& s) { return fmt::format("a map {} high exceeds 8190 rows", s.g.in_h); }},
+    Constraint{
+        [](const Subject& s) { return s.g.in_h > kMaxMapRows || s.g.out_h > kMaxMapRows; },
+        [](const Subject& s) { return fmt::format("a map {} high exceeds {} rows", s.g.in_h, kMaxMapRows); }},
     Constraint{[](const Subject& s) { return s.g.in_c > kMaxInputChannels; },
                [](const Subject& s) {
                  return fmt::format("{} input channels exceed {}", s.g.in_c, kMaxInputChannels);
@@ -116,11 +120,11 @@ constexpr std::array kConstraints = {
                }},
     // Every address is 32 bits: keep single cubes far from that.
     Constraint{[](const Subject& s) {
-                 return s.g.in_h * s.g.in_w * (s.g.in_c + 64) > (int64_t{1} << 30) ||
-                        s.g.out_h * s.g.out_w * (s.g.out_c + 64) > (int64_t{1} << 28);
+                 return s.g.in_rows() * s.g.in_w * (s.g.in_c + 64) > (int64_t{1} << 30) ||
+                        s.g.out_rows() * s.g.out_w * (s.g.out_c + 64) > (int64_t{1} << 28);
                },
                [](const Subject& s) {
-                 return fmt::format("a map of {}x{}x{} exceeds the device's address space", s.g.out_h,
+                 return fmt::format("a map of {}x{}x{} exceeds the device's address space", s.g.out_rows(),
                                     s.g.out_w, s.g.out_c);
                }},
     Constraint{
@@ -136,13 +140,13 @@ constexpr std::array kConstraints = {
 
 std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
   const ir::Op& op = graph.ops[op_index];
+  const ir::ConvOperands operands = ir::conv_operands(op);
   const Subject subject{graph,
-                        op,
-                        graph.tensor(op.inputs[0]),
-                        graph.tensor(op.inputs[1]),
+                        graph.tensor(operands.input),
+                        graph.tensor(operands.weights),
                         graph.tensor(op.outputs[0]),
                         geometry(graph, op_index),
-                        std::get_if<ir::ConvAttributes>(&op.attributes)};
+                        operands.bias};
   for (const Constraint& constraint : kConstraints)
     if (constraint.violated(subject)) return constraint.sentence(subject);
   return {};

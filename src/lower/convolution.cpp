@@ -1,14 +1,23 @@
 // Three shapes of task. Direct: 32 kernels a group over all input channels. Depthwise: the chip's own mode,
-// 64 channels a group. Block-diagonal: depthwise with int32 output, which the chip's depthwise mode cannot
-// write (corrections.md 3): 32 channels at a time as a direct convolution, zero off the diagonal.
+// 64 channels a group. Block-diagonal: grouped convolutions (a depth multiplier is one of them), a block of
+// kernels at a time as a direct convolution over the input channels their groups have, with no effect of the
+// channels of other groups; so also depthwise with int32 output, which the chip's depthwise mode cannot write
+// (corrections.md 3).
+//
+// TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out (npu/
+// hardware.md 5.5). Images of a batch lie one below the other, and no tile reaches from one into the next.
 //
 // With a weight zero point and int32 output the chip cannot subtract it (CPEND is unusable there): a kernel
 // of ones delivers the window sum and the host subtracts.
 #include "lower/convolution.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
+#include "ir/operands.hpp"
 #include "lower/layouts.hpp"
+#include "target/rk3588/cost.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -22,10 +31,16 @@ using requant::ChannelSet;
 struct Weights {
   const uint8_t* data;
   int64_t out_c, in_c, kernel_h, kernel_w;
-  int64_t offset;  // 128 for uint8
-  bool depthwise;  // stored as [kh][kw][out]
+  int64_t offset;   // 128 for uint8
+  bool depthwise;   // stored as [kh][kw][out]
+  bool transposed;  // the chip wants the kernel turned by 180 degrees
 
+  // `in`: channel of the kernel's own.
   int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
+    if (transposed) {
+      ky = kernel_h - 1 - ky;
+      kx = kernel_w - 1 - kx;
+    }
     const int64_t index =
         depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
     return offset != 0 ? int64_t{data[index]} - offset : int64_t{static_cast<int8_t>(data[index])};
@@ -62,7 +77,7 @@ ConvTask base_task(const Context& x, const Program& p, const Tiling& tiling, con
   ConvTask task;
   task.depthwise = p.shape == TaskShape::Depthwise;
   task.in_width = x.g.in_w;
-  task.in_full_height = x.g.in_h;
+  task.in_full_height = x.g.in_rows();
   task.in_channels = p.in_channels;
   task.in_channels_real = p.in_channels_real;
   task.pad_left = x.g.pad_left;
@@ -71,9 +86,13 @@ ConvTask base_task(const Context& x, const Program& p, const Tiling& tiling, con
   task.kernel_height = x.g.kernel_h;
   task.stride_x = x.g.stride_w;
   task.stride_y = x.g.stride_h;
+  task.dilation_x = x.g.dilation_w;
+  task.dilation_y = x.g.dilation_h;
+  task.insert_x = x.g.insert_w;
+  task.insert_y = x.g.insert_h;
   task.weight_zero_point = dpu.int32_output ? 0 : x.layer.z_w;
   task.out_width = x.g.out_w;
-  task.out_full_height = x.g.out_h;
+  task.out_full_height = x.g.out_rows();
   task.data_banks = tiling.data_banks;
   task.weight_banks = tiling.weight_banks;
   task.dpu = dpu;
@@ -91,7 +110,7 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
     operands = x.memory.add_constant(x.pack ? pack_operands(p.slot_params, dpu.records(), x.layer.z_w)
                                             : std::vector<uint8_t>());
   const Region& region = x.out.regions[static_cast<size_t>(p.region)];
-  const int64_t plane_bytes = x.g.out_h * x.g.out_w * kAtomBytes;
+  const int64_t in_plane = x.g.in_rows() * x.g.in_w, out_plane = x.g.out_rows() * x.g.out_w;
   const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
 
   for (int64_t first = 0; first < p.out_slots; first += tiling.channels_per_task) {
@@ -99,7 +118,11 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
     int32_t real = 0;
     for (int64_t s = first; s < first + slots; ++s)
       if (p.slot_params[static_cast<size_t>(s)] != nullptr) ++real;
-    for (const RowTile& rows : tiling.rows) {
+    for (size_t t = 0; t < tiling.rows.size() * static_cast<size_t>(x.g.batch); ++t) {
+      RowTile rows = tiling.rows[t % tiling.rows.size()];
+      const auto image = static_cast<int64_t>(t / tiling.rows.size());
+      rows.first += image * x.g.out_h;
+      rows.in_first += image * x.g.in_h;
       ConvTask task = base_task(x, p, tiling, dpu);
       // A depthwise task reads the channels it computes.
       const int64_t in_slot = p.first_in_slot + (depthwise ? first : 0);
@@ -109,20 +132,19 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
       }
       task.in_height = rows.in_rows;
       task.pad_top = rows.pad_top;
-      task.input = {
-          x.input.address.allocation,
-          x.input.address.offset + (in_slot / kAtomBytes * x.g.in_h + rows.in_first) * x.g.in_w * kAtomBytes};
+      const int64_t in_atom = in_slot / kAtomBytes * in_plane + rows.in_first * x.g.in_w;
+      task.input = {x.input.address.allocation, x.input.address.offset + in_atom * kAtomBytes};
       task.kernels = depthwise ? 1 : slots;
       task.weight_bytes_per_kernel = taps * task.in_channels;
       task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
       task.weights = {weights, depthwise ? taps * first : taps * p.in_channels * first};
-      task.weight_reuse = tiling.weights_resident && &rows != &tiling.rows.front();
+      task.weight_reuse = tiling.weights_resident && t > 0;
       task.out_height = rows.rows;
       task.out_channels = slots;
       task.out_channels_real = std::max<int32_t>(real, 1);
-      task.output = {region.allocation, region.offset +
-                                            (p.first_out_slot + first) / slots_per_atom * plane_bytes +
-                                            rows.first * x.g.out_w * kAtomBytes};
+      const int64_t out_atom =
+          (p.first_out_slot + first) / slots_per_atom * out_plane + rows.first * x.g.out_w;
+      task.output = {region.allocation, region.offset + out_atom * kAtomBytes};
       task.operands = {operands, operand_bytes * first};
       x.out.tasks.push_back({task, p.shape, rows, real, p.set});
     }
@@ -132,7 +154,7 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
 
 // A region of its own, or behind the last one in the layer's shared allocation.
 void add_region(const Context& x, int64_t slots, int32_t element_bytes) {
-  Region region{-1, 0, x.g.out_h, x.g.out_w, slots, element_bytes};
+  Region region{-1, 0, x.g.out_rows(), x.g.out_w, slots, element_bytes};
   if (x.place.allocation >= 0) {
     region.allocation = x.place.allocation;
     region.offset = x.place.offset;
@@ -209,41 +231,121 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
   return emit_program(x, std::move(p), set.dpu);
 }
 
-Status lower_block_diagonal(const Context& x, const ChannelSet& set, int32_t set_index) {
-  const bool sums = x.layer.z_w != 0;
-  const int64_t blocks = ceil_div(x.g.out_c, kKernelGroup);
-  const int64_t slots = sums ? 2 * kKernelGroup : kKernelGroup;
-  add_region(x, blocks * slots, 4);
-  for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t first = b * kKernelGroup;
-    const int64_t count = std::min(kKernelGroup, x.g.out_c - first);
-    Program p;
-    p.shape = TaskShape::BlockDiagonal;
-    p.set = p.region = set_index;
-    p.first_in_slot = first;
-    p.in_channels = std::min(kKernelGroup, round_up(x.g.in_c, kAtomBytes) - first);
-    p.in_channels_real = count;
-    p.first_out_slot = b * slots;
-    p.out_slots = slots;
-    p.slot_params.resize(static_cast<size_t>(slots), nullptr);
-    for (int64_t s = 0; s < count; ++s) {
-      p.slot_params[static_cast<size_t>(s)] = &set.params[static_cast<size_t>(first + s)];
-      x.out.channels[static_cast<size_t>(first + s)] = {
-          set_index, static_cast<int32_t>(b * slots + s),
-          sums ? static_cast<int32_t>(b * slots + kKernelGroup + s) : -1};
+// Kernels of neighbouring groups, and the input channels those groups have.
+struct Block {
+  std::span<const int32_t> channels;
+  std::span<const ChannelParams> params;
+  int64_t first_in = 0, last_in = 0;
+  std::vector<int64_t> groups;  // of the channels, without repetition
+};
+
+std::vector<Block> cut_blocks(const Context& x, const ChannelSet& set, int64_t most) {
+  const int64_t groups = x.g.depthwise ? x.g.in_c : x.g.groups;
+  const int64_t in = x.g.in_c / groups, out = x.g.out_c / groups;
+  // What `most` neighbours reach at most: a set's channels may lie further apart.
+  const int64_t reach = ceil_div(most, out) + 1;
+  const std::span<const int32_t> channels = set.channels;
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < channels.size();) {
+    Block block;
+    const int64_t first = channels[i] / out;
+    size_t end = i;
+    for (; end < channels.size() && static_cast<int64_t>(end - i) < most; ++end) {
+      const int64_t group = channels[end] / out;
+      if (group - first >= reach) break;
+      if (block.groups.empty() || block.groups.back() != group) block.groups.push_back(group);
     }
-    if (x.pack)
-      p.packed_weights =
-          pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
-                              [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
-                                const bool sum = slot >= kKernelGroup;
-                                const int64_t channel = slot % kKernelGroup;
-                                if (channel != in || channel >= count) return 0;
-                                return sum ? 1 : x.weights.at(first + channel, ky, kx, 0);
-                              });
-    PERAXIS_TRY(emit_program(x, std::move(p), set.dpu));
+    block.channels = channels.subspan(i, end - i);
+    block.params = std::span(set.params).subspan(i, end - i);
+    block.first_in = first * in / kAtomBytes * kAtomBytes;
+    block.last_in = (block.groups.back() + 1) * in;
+    blocks.push_back(std::move(block));
+    i = end;
+  }
+  return blocks;
+}
+
+Status lower_block(const Context& x, const ChannelSet& set, int32_t set_index, const Block& block,
+                   int64_t first_slot, int64_t slots) {
+  const int64_t groups = x.g.depthwise ? x.g.in_c : x.g.groups;
+  const int64_t in = x.g.in_c / groups, out = x.g.out_c / groups;
+  const auto count = static_cast<int64_t>(block.channels.size());
+  const bool sums = set.dpu.int32_output && x.layer.z_w != 0;  // a kernel of ones for every group
+  Program p;
+  p.shape = TaskShape::BlockDiagonal;
+  p.set = p.region = set_index;
+  p.first_in_slot = block.first_in;
+  p.in_channels = round_up(block.last_in, kAtomBytes) - block.first_in;
+  p.in_channels_real = block.last_in - block.first_in;
+  p.first_out_slot = first_slot;
+  p.out_slots = slots;
+  p.slot_params.resize(static_cast<size_t>(slots), nullptr);
+  for (int64_t s = 0; s < count; ++s) {
+    const int32_t channel = block.channels[static_cast<size_t>(s)];
+    const auto group = std::ranges::find(block.groups, channel / out) - block.groups.begin();
+    p.slot_params[static_cast<size_t>(s)] = &block.params[static_cast<size_t>(s)];
+    x.out.channels[static_cast<size_t>(channel)] = {
+        set_index, static_cast<int32_t>(first_slot + s),
+        sums ? static_cast<int32_t>(first_slot + count + group) : -1};
+  }
+  // Channels of other groups and dummies: the weight that cancels CPEND's term.
+  const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
+  const auto weight = [&](int64_t slot, int64_t ky, int64_t kx, int64_t in_slot) -> int64_t {
+    const auto at = static_cast<size_t>(slot);
+    const bool is_sum = slot >= count;
+    if (is_sum && (!sums || at - block.channels.size() >= block.groups.size())) return 0;
+    const int64_t group = is_sum ? block.groups[at - block.channels.size()] : block.channels[at] / out;
+    const int64_t own = block.first_in + in_slot - group * in;  // channel of the group's own
+    if (own < 0 || own >= in) return is_sum ? 0 : neutral;
+    if (is_sum) return 1;
+    return block.params[at].drop_weights ? neutral : x.weights.at(block.channels[at], ky, kx, own);
+  };
+  if (x.pack)
+    p.packed_weights = pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w, weight);
+  return emit_program(x, std::move(p), set.dpu);
+}
+
+// Blocks of up to `most` kernels.
+Status lower_blocks(const Context& x, const ChannelSet& set, int32_t set_index, int64_t most) {
+  const bool sums = set.dpu.int32_output && x.layer.z_w != 0;
+  const auto slots_of = [&](const Block& block) {
+    return round_up(static_cast<int64_t>(block.channels.size() + (sums ? block.groups.size() : 0)),
+                    kKernelGroup);
+  };
+  const std::vector<Block> blocks = cut_blocks(x, set, most);
+  int64_t slots = 0;
+  for (const Block& block : blocks) slots += slots_of(block);
+  add_region(x, slots, set.dpu.int32_output ? 4 : 1);
+  int64_t first = 0;
+  for (const Block& block : blocks) {
+    PERAXIS_TRY(lower_block(x, set, set_index, block, first, slots_of(block)));
+    first += slots_of(block);
   }
   return {};
+}
+
+// Small blocks multiply less by zero, large ones are fewer tasks: the cheaper.
+Status lower_grouped(const Context& x, const ChannelSet& set, int32_t set_index) {
+  int64_t best = kKernelGroup;
+  double least = std::numeric_limits<double>::infinity();
+  const auto count = static_cast<int64_t>(set.channels.size());
+  for (int64_t most = kKernelGroup;; most *= 2) {
+    MemoryPlan scratch;
+    LoweredLayer trial;
+    trial.channels.resize(x.out.channels.size());
+    const Context y{x.g, x.layer, x.weights, x.input, x.limits, scratch, trial, -1, false, {}};
+    if (lower_blocks(y, set, 0, most)) {
+      double ms = 0;
+      for (const LoweredTask& t : trial.tasks)
+        ms += estimated_ms(mac_cycles(t.task), bytes_moved(t.task, kConvWords), CostConstants());
+      if (ms < least) {
+        least = ms;
+        best = most;
+      }
+    }
+    if (most >= count) break;
+  }
+  return lower_blocks(x, set, set_index, best);
 }
 
 }  // namespace
@@ -267,7 +369,7 @@ InputCube scattered_output(const LoweredLayer& lowered, const Geometry& g) {
 }
 
 bool takes_scattered_input(const Geometry& g) {
-  return !g.depthwise;
+  return !g.depthwise && g.groups == 1;
 }
 
 int64_t output_slots(const Geometry& g) {
@@ -279,14 +381,15 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
                                        const TileLimits& limits, MemoryPlan& memory, bool pack,
                                        rk3588::SymbolicAddress output) {
   const Geometry g = geometry(graph, op);
-  const ir::Tensor& tensor = graph.tensor(graph.ops[op].inputs[1]);
+  const ir::Tensor& tensor = graph.tensor(ir::conv_operands(graph.ops[op]).weights);
   const Weights weights{tensor.data.data(),
                         g.out_c,
-                        g.in_c,
+                        g.in_c / g.groups,
                         g.kernel_h,
                         g.kernel_w,
                         tensor.type == ir::DataType::UInt8 ? 128 : 0,
-                        graph.ops[op].kind == ir::OpKind::DepthwiseConv2D};
+                        graph.ops[op].kind == ir::OpKind::DepthwiseConv2D,
+                        graph.ops[op].kind == ir::OpKind::TransposeConv};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
   const bool scattered = params.host == requant::HostWork::Gather;
@@ -298,10 +401,12 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);
-    if (!g.depthwise)
+    if (g.groups > 1)
+      PERAXIS_TRY(lower_grouped(x, set, index));
+    else if (!g.depthwise)
       PERAXIS_TRY(lower_direct(x, set, index));
     else if (set.dpu.int32_output)
-      PERAXIS_TRY(lower_block_diagonal(x, set, index));
+      PERAXIS_TRY(lower_blocks(x, set, index, kKernelGroup));
     else
       PERAXIS_TRY(lower_depthwise(x, set, index));
   }

@@ -1,5 +1,6 @@
 // The spatial facts of a convolution-like operator, with the chip's view of it: FULLY_CONNECTED is a 1x1
-// convolution over a map of one column and `batch` rows (npu/hardware.md 16).
+// convolution over a map of one column and `batch` rows (npu/hardware.md 16), TRANSPOSE_CONV a convolution
+// over a plane in which the input's pixels lie apart.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,29 @@
 namespace peraxis::lower {
 
 struct Geometry {
-  bool depthwise = false;
-  int64_t in_h = 0, in_w = 0, in_c = 0;
+  bool depthwise = false;  // one kernel a channel, the chip's depthwise mode
+  int64_t groups = 1;      // else: of channels; a kernel sees the input channels of its own group
+  int64_t batch = 1;       // images, one below the other in a cube of in_rows() rows
+  int64_t in_h = 0, in_w = 0, in_c = 0;  // of one image
   int64_t out_h = 0, out_w = 0, out_c = 0;
   int64_t kernel_h = 1, kernel_w = 1;
   int64_t stride_h = 1, stride_w = 1;
+  int64_t dilation_h = 1, dilation_w = 1;
+  // Transposed convolutions: how far apart the input's pixels lie in the plane that the kernel moves over.
+  int64_t insert_h = 1, insert_w = 1;
   int64_t pad_top = 0, pad_left = 0;
 
-  int64_t macs() const { return out_h * out_w * out_c * kernel_h * kernel_w * (depthwise ? 1 : in_c); }
+  int64_t in_rows() const { return batch * in_h; }
+  int64_t out_rows() const { return batch * out_h; }
+  int64_t outputs() const { return out_rows() * out_w * out_c; }
+  // Rows and columns a window covers, and those of the plane it moves over.
+  int64_t span_h() const { return (kernel_h - 1) * dilation_h + 1; }
+  int64_t span_w() const { return (kernel_w - 1) * dilation_w + 1; }
+  int64_t plane_h() const { return (in_h - 1) * insert_h + 1; }
+  int64_t plane_w() const { return (in_w - 1) * insert_w + 1; }
+  bool inserts() const { return insert_h > 1 || insert_w > 1; }
+  // Padding and what a transposed convolution inserts are multiplied like pixels.
+  int64_t macs() const { return outputs() * kernel_h * kernel_w * (depthwise ? 1 : in_c / groups); }
 };
 
 // The operator must be convolution-like and verified.

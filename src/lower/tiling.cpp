@@ -24,11 +24,13 @@ int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
 
 RowTile row_tile(const Geometry& g, int64_t first, int64_t rows) {
   RowTile tile{first, rows, 0, 0, 0};
+  // Rows of the plane the kernel moves over; between the input's own lie insert_h - 1 others. What a window
+  // has above the tile's first own row is padding, which is what inserted samples are.
   const int64_t top = first * g.stride_h - g.pad_top;
-  const int64_t bottom = (first + rows - 1) * g.stride_h - g.pad_top + g.kernel_h;
-  tile.in_first = std::clamp<int64_t>(top, 0, g.in_h - 1);
-  tile.in_rows = std::max<int64_t>(1, std::min(bottom, g.in_h) - tile.in_first);
-  tile.pad_top = std::max<int64_t>(0, -top);
+  const int64_t bottom = (first + rows - 1) * g.stride_h - g.pad_top + g.span_h();
+  tile.in_first = std::clamp<int64_t>(ceil_div(std::max<int64_t>(top, 0), g.insert_h), 0, g.in_h - 1);
+  tile.in_rows = std::max<int64_t>(1, std::min(ceil_div(bottom, g.insert_h), g.in_h) - tile.in_first);
+  tile.pad_top = std::max<int64_t>(0, tile.in_first * g.insert_h - top);
   return tile;
 }
 
@@ -38,7 +40,7 @@ std::vector<RowTile> cut_rows(const Geometry& g, int64_t capacity, int64_t max_r
   for (int64_t first = 0; first < g.out_h;) {
     int64_t rows = std::min(g.out_h - first, max_rows > 0 ? max_rows : g.out_h);
     if (row_tile(g, first, rows).in_rows > capacity) {
-      rows = std::min(rows, std::max<int64_t>(1, (capacity + g.pad_top) / g.stride_h + 1));
+      rows = std::min(rows, std::max<int64_t>(1, (capacity * g.insert_h + g.pad_top) / g.stride_h + 1));
       while (rows > 0 && row_tile(g, first, rows).in_rows > capacity) --rows;
       if (rows == 0) return {};
     }
@@ -108,7 +110,16 @@ Result<Tiling> tile(const TilingProblem& p, const TileLimits& limits) {
   return std::move(best.tiling);
 }
 
+int64_t block_input_channels(const Geometry& g, int64_t channels) {
+  const int64_t groups = std::min(g.groups, ceil_div(channels, g.out_c / g.groups) + 1);
+  // The first may begin anywhere in an atom.
+  return std::min(round_up(g.in_c, kAtomBytes),
+                  round_up(groups * (g.in_c / g.groups) + kAtomBytes - 1, kAtomBytes));
+}
+
 bool fits_cbuf(const Geometry& g) {
+  if (g.groups > 1)
+    return tile({g, block_input_channels(g, kKernelGroup), kKernelGroup, false}, {}).has_value();
   const int64_t group = g.depthwise ? kDepthwiseGroup : kKernelGroup;
   TilingProblem p{g, round_up(g.in_c, kAtomBytes), round_up(g.out_c, group), g.depthwise};
   if (!tile(p, {}).has_value()) return false;

@@ -26,7 +26,7 @@ struct TileLimits {
   int64_t max_channels = 0;  // output channels a task (whole groups); 0: no limit
 };
 
-// Output rows [first, first + rows) from input rows [in_first, in_first + in_rows).
+// Output rows [first, first + rows) from input rows [in_first, in_first + in_rows), of one image.
 struct RowTile {
   int64_t first = 0, rows = 0;
   int64_t in_first = 0, in_rows = 0;
@@ -49,6 +49,10 @@ struct TilingProblem {
 };
 
 Result<Tiling> tile(const TilingProblem& problem, const TileLimits& limits);
+
+// Grouped convolutions: the most input channels (whole atoms) that `channels` kernels of neighbouring groups
+// see.
+int64_t block_input_channels(const Geometry& geometry, int64_t channels);
 
 // True when at least the smallest tile of the operator fits.
 bool fits_cbuf(const Geometry& geometry);

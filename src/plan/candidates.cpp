@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/operands.hpp"
 #include "lower/device_op.hpp"
 
 namespace peraxis::plan {
@@ -31,8 +32,8 @@ bool readers_take_scattered(const Network& network, size_t producer) {
   return std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
     if (network.on_device[reader]) return false;
     const lower::Geometry read = lower::geometry(network.graph, reader);
-    return lower::takes_scattered_input(read) && read.in_h == made.out_h && read.in_w == made.out_w &&
-           read.in_c == made.out_c;
+    return lower::takes_scattered_input(read) && read.in_rows() == made.out_rows() &&
+           read.in_w == made.out_w && read.in_c == made.out_c;
   });
 }
 
@@ -56,7 +57,7 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
     if (ir::is_convolution_like(op.kind)) {
       refusals[index] = lower::npu_refusal(graph, index);
       if (!refusals[index].empty()) continue;
-      npu_readers[static_cast<size_t>(op.inputs[0])].push_back(index);
+      npu_readers[static_cast<size_t>(ir::conv_operands(op).input)].push_back(index);
     } else {
       // Where the data are on the host, an operator that only moves or compares them stays there.
       const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {

@@ -47,7 +47,7 @@ class LayerCandidates {
   Result<std::vector<Candidate>> better_than(const Candidate& first) const;
 
   const requant::Layer& layer() const { return layer_; }
-  int64_t outputs() const { return geometry_.out_h * geometry_.out_w * geometry_.out_c; }
+  int64_t outputs() const { return geometry_.outputs(); }
 
  private:
   LayerCandidates(const Network& network, size_t op) : network_(&network), op_(op) {}

@@ -11,16 +11,6 @@ void Cost::add(const Cost& other) {
   host_ms += other.host_ms;
 }
 
-namespace {
-
-double task_ms(int64_t cycles, int64_t bytes, const rk3588::CostConstants& constants) {
-  const double working = static_cast<double>(cycles) / constants.clock_ghz;    // ns
-  const double moving = static_cast<double>(bytes) / constants.bandwidth_gbs;  // ns
-  return std::max(working, moving) * 1e-6 + constants.task_us * 1e-3;
-}
-
-}  // namespace
-
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants) {
   Cost cost;
@@ -30,10 +20,10 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
     ++cost.tasks;
     cost.mac_cycles += cycles;
     cost.bytes += bytes;
-    cost.npu_ms += task_ms(cycles, bytes, constants);
+    cost.npu_ms += rk3588::estimated_ms(cycles, bytes, constants);
   }
   if (host == requant::HostWork::None) return cost;
-  cost.host_values = geometry.out_h * geometry.out_w * geometry.out_c;
+  cost.host_values = geometry.outputs();
   const double ns = host == requant::HostWork::Gather ? constants.host_copy_ns : constants.host_requantize_ns;
   cost.host_ms = static_cast<double>(cost.host_values) * ns * 1e-6 + constants.host_step_us * 1e-3;
   return cost;
@@ -70,7 +60,7 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
     const int64_t cycles =
         convolution != nullptr ? rk3588::mac_cycles(*convolution) : bytes / rk3588::kAtomBytes;
     if (convolution != nullptr) cost.mac_cycles += cycles;
-    cost.npu_ms += task_ms(cycles, bytes, constants);
+    cost.npu_ms += rk3588::estimated_ms(cycles, bytes, constants);
   }
   return cost;
 }
@@ -79,8 +69,10 @@ Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& co
   Cost cost;
   if (ir::is_convolution_like(graph.ops[op].kind)) {
     const lower::Geometry g = lower::geometry(graph, op);
-    cost.host_values = g.out_h * g.out_w * g.out_c;
-    cost.host_ms = static_cast<double>(g.macs()) / constants.host_gmacs * 1e-6;
+    cost.host_values = g.outputs();
+    // The kernels multiply by no inserted pixel.
+    const int64_t macs = g.macs() / (g.insert_h * g.insert_w);
+    cost.host_ms = static_cast<double>(macs) / constants.host_gmacs * 1e-6;
     return cost;
   }
   for (const int32_t output : graph.ops[op].outputs) cost.host_values += graph.tensor(output).elements();

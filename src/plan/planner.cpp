@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/operands.hpp"
 #include "plan/candidates.hpp"
 #include "plan/homes.hpp"
 
@@ -138,7 +139,7 @@ Status settle(const Network& network, Plan& plan) {
   lower::MemoryPlan scratch;
   std::map<int32_t, lower::InputCube> scattered;  // by tensor
   const auto lower_layer = [&](const LayerPlan& layer) {
-    const auto found = scattered.find(graph.ops[layer.op].inputs[0]);
+    const auto found = scattered.find(ir::conv_operands(graph.ops[layer.op]).input);
     return lower::lower_convolution(
         graph, layer.op, layer.layer, layer.params,
         found != scattered.end() ? found->second : lower::plain_input(layer.geometry, {0, 0}), options.limits,

@@ -65,7 +65,7 @@ struct LayerPlan {
   bool scattered = false;
 
   bool on_npu() const { return refusal.empty(); }
-  int64_t outputs() const { return geometry.out_h * geometry.out_w * geometry.out_c; }
+  int64_t outputs() const { return geometry.outputs(); }
 };
 
 // A point on the way from the cheapest plan to `exact`: the estimated time of the layers, and the expected

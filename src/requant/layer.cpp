@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ir/operands.hpp"
 #include "num/rounding.hpp"
 
 namespace peraxis::requant {
@@ -155,10 +156,72 @@ std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& cha
   return thresholds;
 }
 
+namespace {
+
+ir::Activation activation_of(const ir::Op& op) {
+  if (const auto* fc = std::get_if<ir::FullyConnectedAttributes>(&op.attributes)) return fc->activation;
+  if (const auto* t = std::get_if<ir::TransposeConvAttributes>(&op.attributes)) return t->activation;
+  return std::get<ir::ConvAttributes>(op.attributes).activation;
+}
+
+// A channel's raw sums. In a transposed convolution a window has input pixels under every stride-th tap in
+// both directions and the input's zero point under the others: the sums of each such class of taps count.
+class Reach {
+ public:
+  Reach(const ir::Op& op, const ir::Tensor& weights, int32_t z_in) : z_in_(z_in) {
+    const auto* a = std::get_if<ir::TransposeConvAttributes>(&op.attributes);
+    if (a == nullptr) return;
+    depth_ = weights.shape[3];
+    kernel_w_ = weights.shape[2];
+    stride_h_ = std::min(a->stride_h, weights.shape[1]);
+    stride_w_ = std::min(a->stride_w, weights.shape[2]);
+    classes_.resize(static_cast<size_t>(stride_h_) * static_cast<size_t>(stride_w_));
+  }
+
+  // Weight `tap` of the channel, less its zero point; taps in the order in which they are stored.
+  void add(int64_t tap, int64_t w) {
+    Class& c = classes_.size() == 1 ? classes_[0] : class_of(tap / depth_);
+    sum += w;
+    c.sum += w;
+    c.min += w >= 0 ? -128 * w : 127 * w;
+    c.max += w >= 0 ? 127 * w : -128 * w;
+  }
+  void set(Channel& channel) const {
+    channel.raw_min = std::numeric_limits<int64_t>::max();
+    channel.raw_max = std::numeric_limits<int64_t>::min();
+    for (const Class& c : classes_) {
+      channel.raw_min = std::min(channel.raw_min, c.min + z_in_ * (sum - c.sum));
+      channel.raw_max = std::max(channel.raw_max, c.max + z_in_ * (sum - c.sum));
+    }
+  }
+  void clear() {
+    sum = 0;
+    classes_.assign(classes_.size(), {});
+  }
+
+  int64_t sum = 0;
+
+ private:
+  struct Class {
+    int64_t sum = 0, min = 0, max = 0;
+  };
+  Class& class_of(int64_t pixel) {
+    const int64_t row = pixel / kernel_w_ % stride_h_, column = pixel % kernel_w_ % stride_w_;
+    return classes_[static_cast<size_t>(row * stride_w_ + column)];
+  }
+
+  int64_t z_in_, depth_ = 1, kernel_w_ = 1;
+  int32_t stride_h_ = 1, stride_w_ = 1;
+  std::vector<Class> classes_ = std::vector<Class>(1);
+};
+
+}  // namespace
+
 Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference reference) {
   const ir::Op& op = graph.ops[op_index];
-  const ir::Tensor& input = graph.tensor(op.inputs[0]);
-  const ir::Tensor& weights = graph.tensor(op.inputs[1]);
+  const ir::ConvOperands operands = ir::conv_operands(op);
+  const ir::Tensor& input = graph.tensor(operands.input);
+  const ir::Tensor& weights = graph.tensor(operands.weights);
   const ir::Tensor& output = graph.tensor(op.outputs[0]);
   const bool depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
   const bool is_uint8 = input.type == ir::DataType::UInt8;
@@ -177,9 +240,7 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
   // convolutions, FULLY_CONNECTED uses a per-tensor zero point.
   if (!weights.quant.per_axis() && (is_uint8 || op.kind == ir::OpKind::FullyConnected))
     layer.z_w = static_cast<int32_t>(weights.quant.zero_point[0]) - shift;
-  const auto activation = op.kind == ir::OpKind::FullyConnected
-                              ? std::get<ir::FullyConnectedAttributes>(op.attributes).activation
-                              : std::get<ir::ConvAttributes>(op.attributes).activation;
+  const ir::Activation activation = activation_of(op);
   layer.bounded = activation == ir::Activation::Relu6 || activation == ir::Activation::ReluN1To1;
   const ir::StoredRange range = ir::activation_range(output, activation);
   layer.low = range.low - shift;
@@ -188,25 +249,24 @@ Result<Layer> describe(const ir::Graph& graph, size_t op_index, num::Reference r
   const int64_t channels = depthwise ? weights.shape.back() : weights.shape.front();
   const int64_t taps = weights.elements() / std::max<int64_t>(channels, 1);
   const int32_t* bias = nullptr;
-  if (op.inputs.size() > 2 && op.inputs[2] != ir::kAbsent)
-    bias = reinterpret_cast<const int32_t*>(graph.tensor(op.inputs[2]).data.data());
+  if (operands.bias != ir::kAbsent)
+    bias = reinterpret_cast<const int32_t*>(graph.tensor(operands.bias).data.data());
 
+  Reach reach(op, weights, layer.z_in);
   layer.channels.resize(static_cast<size_t>(channels));
   for (int64_t c = 0; c < channels; ++c) {
     Channel& channel = layer.channels[static_cast<size_t>(c)];
     channel.multiplier = effective_multiplier(input, weights, output, op.kind, static_cast<size_t>(c));
     channel.fixed = num::quantize_multiplier(channel.multiplier);
-    int64_t sum = 0;
+    reach.clear();
     for (int64_t t = 0; t < taps; ++t) {
       const int64_t at = depthwise ? t * channels + c : c * taps + t;
       const uint8_t byte = weights.data[static_cast<size_t>(at)];
-      const int64_t w = (is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)}) - layer.z_w;
-      sum += w;
-      channel.raw_min += w >= 0 ? -128 * w : 127 * w;
-      channel.raw_max += w >= 0 ? 127 * w : -128 * w;
+      reach.add(t, (is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)}) - layer.z_w);
     }
+    reach.set(channel);
     if (bias != nullptr) std::memcpy(&channel.bias, bias + c, sizeof channel.bias);
-    channel.addend = channel.bias - layer.z_in * sum;
+    channel.addend = channel.bias - layer.z_in * reach.sum;
     channel.wraps = product_can_wrap(channel);
     if (!channel.wraps) {
       channel.constant_value = reference_output(layer, channel, channel.acc_min());

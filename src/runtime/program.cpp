@@ -113,7 +113,7 @@ int64_t real_macs(const exe::Task& task, const device::TaskCounters& counters) {
   const int64_t positions = counters.output_pixels * counters.kernel_taps;
   const int64_t outputs = std::min<int64_t>(task.real_output_channels, counters.output_channels);
   if (task.kind > exe::TaskKind::BlockDiagonal) return 0;  // nothing is multiplied and added
-  if (task.kind != exe::TaskKind::Direct) return positions * outputs;
+  if (task.kind == exe::TaskKind::Depthwise) return positions * outputs;
   return positions * outputs * std::min<int64_t>(task.real_input_channels, counters.input_channels);
 }
 

@@ -23,9 +23,11 @@ struct Layer {
   ir::OpKind kind = ir::OpKind::Conv2D;
   int32_t kernel_h = 1, kernel_w = 1;
   int32_t outputs = 1;
+  int32_t groups = 1;  // conv_2d
   ir::ConvAttributes attributes;
-  double gain = 1;         // of the outputs: 1 spreads them over most of the int8 range
-  double log2_spread = 4;  // ratio of the largest to the smallest channel scale
+  int32_t trim_h = 0, trim_w = 0;  // transpose_conv with SAME: rows and columns fewer than input * stride
+  double gain = 1;                 // of the outputs: 1 spreads them over most of the int8 range
+  double log2_spread = 4;          // ratio of the largest to the smallest channel scale
   bool per_axis = true;
   bool zero_points = true;  // uint8 and fully_connected: a weight zero point other than the middle
   bool extreme_weights = false;
@@ -103,10 +105,11 @@ class Builder {
     const bool depthwise = l.kind == ir::OpKind::DepthwiseConv2D, fc = l.kind == ir::OpKind::FullyConnected;
     const std::vector<int32_t> in = shape(input);
     const int32_t depth = in.back();
-    std::vector<int32_t> weight_shape{l.outputs, l.kernel_h, l.kernel_w, depth};
+    std::vector<int32_t> weight_shape{l.outputs, l.kernel_h, l.kernel_w, depth / l.groups};
     if (depthwise) weight_shape = {1, l.kernel_h, l.kernel_w, l.outputs};
     if (fc) weight_shape = {l.outputs, depth};
-    const int64_t taps = int64_t{l.kernel_h} * l.kernel_w * (depthwise ? 1 : depth);
+    const bool transposed = l.kind == ir::OpKind::TransposeConv;
+    const int64_t taps = int64_t{l.kernel_h} * l.kernel_w * (depthwise ? 1 : depth / l.groups);
     const auto s_out = static_cast<float>(rng_.uniform_real(0.004, 0.2));
     const double s_in = graph_.tensor(input).quant.scale[0];
     // A sum of `taps` products of uniform bytes has a deviation of about 74 * 74 * sqrt(taps).
@@ -114,7 +117,12 @@ class Builder {
     const int32_t weights =
         add_weights(l, std::move(weight_shape), depthwise ? 3 : 0, largest * double{s_out} / s_in);
     std::vector<int32_t> inputs{input, weights};
+    if (transposed) inputs = {constant({4}, output_shape(in, l)), weights, input};
     if (l.bias) inputs.push_back(add_bias(l.outputs, s_in, weights, 20.0 / largest));
+    const ir::ConvAttributes& a = l.attributes;
+    if (transposed)
+      return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
+                ir::TransposeConvAttributes{a.padding, a.stride_h, a.stride_w, a.activation, false});
     return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
               fc ? ir::Attributes(ir::FullyConnectedAttributes{l.attributes.activation, l.keep_num_dims})
                  : ir::Attributes(l.attributes));
@@ -131,8 +139,15 @@ class Builder {
       return {rows, l.outputs};
     }
     const ir::ConvAttributes& a = l.attributes;
-    out[1] = static_cast<int32_t>(ir::spatial_axis(in[1], l.kernel_h, a.stride_h, 1, a.padding).out);
-    out[2] = static_cast<int32_t>(ir::spatial_axis(in[2], l.kernel_w, a.stride_w, 1, a.padding).out);
+    if (l.kind == ir::OpKind::TransposeConv) {
+      const bool same = a.padding == ir::Padding::Same;
+      out[1] = same ? in[1] * a.stride_h - l.trim_h : (in[1] - 1) * a.stride_h + l.kernel_h;
+      out[2] = same ? in[2] * a.stride_w - l.trim_w : (in[2] - 1) * a.stride_w + l.kernel_w;
+      return out;
+    }
+    const ir::ConvAxes axes = ir::conv_axes(in[1], in[2], l.kernel_h, l.kernel_w, a);
+    out[1] = static_cast<int32_t>(axes.rows.out);
+    out[2] = static_cast<int32_t>(axes.columns.out);
     return out;
   }
 

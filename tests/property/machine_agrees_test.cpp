@@ -3,6 +3,7 @@
 // a strategy is the one its parameters promise for that channel's sum. The sums are computed here.
 #include <gtest/gtest.h>
 
+#include "ir/operands.hpp"
 #include "random_graphs.hpp"
 #include "requant/strategy.hpp"
 
@@ -10,19 +11,50 @@ namespace peraxis::property {
 namespace {
 
 constexpr int kLayers = 640, kShards = 16;
+constexpr int kFormShard = 50, kFormShards = 4;  // of each form
 constexpr num::Reference kReferences[] = {num::Reference::LitertRef, num::Reference::SingleRounding};
 
-const ir::ConvAttributes* convolution_attributes(const ir::Op& op) {
-  return std::get_if<ir::ConvAttributes>(&op.attributes);
+// How the pixels under a kernel's taps are found: by strides and dilation, or, in a transposed convolution,
+// by how far they lie apart.
+struct Axis {
+  int64_t in = 0, stride = 1, dilation = 1, before = 0;
+  bool transposed = false;
+
+  // Input position under `tap` of output `at`, -1 for padding and for what lies between pixels.
+  int64_t position(int64_t at, int64_t tap) const {
+    if (transposed) {
+      const int64_t plane = at + before - tap;
+      return plane >= 0 && plane % stride == 0 && plane / stride < in ? plane / stride : -1;
+    }
+    const int64_t p = at * stride + tap * dilation - before;
+    return p >= 0 && p < in ? p : -1;
+  }
+};
+
+std::pair<Axis, Axis> axes_of(const ir::Op& op, const ir::Nhwc& in, const ir::Nhwc& out, int64_t kh,
+                              int64_t kw) {
+  if (const auto* a = std::get_if<ir::ConvAttributes>(&op.attributes)) {
+    const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, kh, kw, *a);
+    return {{in.h, a->stride_h, a->dilation_h, axes.rows.before},
+            {in.w, a->stride_w, a->dilation_w, axes.columns.before}};
+  }
+  const auto& a = std::get<ir::TransposeConvAttributes>(op.attributes);
+  const auto before = [&](int64_t from, int64_t to, int64_t kernel, int64_t stride) {
+    const int64_t total = std::max<int64_t>(0, (from - 1) * stride + kernel - to);
+    return a.padding == ir::Padding::Same ? total / 2 : 0;
+  };
+  return {{in.h, a.stride_h, 1, before(in.h, out.h, kh, a.stride_h), true},
+          {in.w, a.stride_w, 1, before(in.w, out.w, kw, a.stride_w), true}};
 }
 
 // The chip's raw sums, [pixel][channel]: input times (weight - zero point), the input's zero point where the
-// kernel hangs over the edge. All in the int8 domain.
+// kernel hangs over the edge or lies between pixels. All in the int8 domain.
 std::vector<int64_t> raw_sums(const Case& test) {
   const ir::Graph& graph = test.graph;
   const ir::Op& op = graph.ops[0];
-  const ir::Tensor& input = graph.tensor(op.inputs[0]);
-  const ir::Tensor& weights = graph.tensor(op.inputs[1]);
+  const ir::ConvOperands operands = ir::conv_operands(op);
+  const ir::Tensor& input = graph.tensor(operands.input);
+  const ir::Tensor& weights = graph.tensor(operands.weights);
   const bool is_uint8 = input.type == ir::DataType::UInt8;
   const auto value = [&](uint8_t byte) {
     return is_uint8 ? int64_t{byte} - 128 : int64_t{static_cast<int8_t>(byte)};
@@ -30,10 +62,8 @@ std::vector<int64_t> raw_sums(const Case& test) {
   const int64_t shift = is_uint8 ? 128 : 0;
   const int64_t z_in = input.quant.zero_point[0] - shift;
   const int64_t z_w = weights.quant.per_axis() ? 0 : weights.quant.zero_point[0] - shift;
-  const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
   std::vector<int64_t> sums;
-  const ir::ConvAttributes* conv = convolution_attributes(op);
-  if (conv == nullptr) {
+  if (op.kind == ir::OpKind::FullyConnected) {
     const int64_t depth = weights.shape[1], units = weights.shape[0];
     for (int64_t row = 0; row < input.elements() / depth; ++row)
       for (int64_t c = 0; c < units; ++c) {
@@ -45,31 +75,29 @@ std::vector<int64_t> raw_sums(const Case& test) {
       }
     return sums;
   }
-  const ir::Nhwc in = ir::nhwc(input);
+  const ir::Nhwc in = ir::nhwc(input), out = ir::nhwc(graph.tensor(op.outputs[0]));
   const bool depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
   const int64_t kh = weights.shape[1], kw = weights.shape[2];
-  const int64_t top = ir::spatial_axis(in.h, kh, conv->stride_h, 1, conv->padding).before;
-  const int64_t left = ir::spatial_axis(in.w, kw, conv->stride_w, 1, conv->padding).before;
-  const int64_t multiplier = out.c / in.c;  // of a depthwise layer
-  for (int64_t y = 0; y < out.h; ++y)
-    for (int64_t x = 0; x < out.w; ++x)
-      for (int64_t c = 0; c < out.c; ++c) {
-        int64_t sum = 0;
-        for (int64_t ky = 0; ky < kh; ++ky)
-          for (int64_t kx = 0; kx < kw; ++kx) {
-            const int64_t iy = y * conv->stride_h + ky - top, ix = x * conv->stride_w + kx - left;
-            const bool inside = iy >= 0 && iy < in.h && ix >= 0 && ix < in.w;
-            for (int64_t i = depthwise ? c / multiplier : 0; i < (depthwise ? c / multiplier + 1 : in.c);
-                 ++i) {
-              const int64_t v =
-                  inside ? value(test.inputs[0][static_cast<size_t>((iy * in.w + ix) * in.c + i)]) : z_in;
-              const int64_t at =
-                  depthwise ? (ky * kw + kx) * out.c + c : ((c * kh + ky) * kw + kx) * in.c + i;
-              sum += v * (value(weights.data[static_cast<size_t>(at)]) - z_w);
-            }
+  const auto [rows, columns] = axes_of(op, in, out, kh, kw);
+  const int64_t own = depthwise ? 1 : weights.shape[3];  // input channels of a kernel
+  const int64_t kernels = out.c / (in.c / own);          // that have the same
+  for (int64_t pixel = 0; pixel < out.n * out.h * out.w; ++pixel)
+    for (int64_t c = 0; c < out.c; ++c) {
+      int64_t sum = 0;
+      for (int64_t ky = 0; ky < kh; ++ky)
+        for (int64_t kx = 0; kx < kw; ++kx) {
+          const int64_t iy = rows.position(pixel / out.w % out.h, ky),
+                        ix = columns.position(pixel % out.w, kx);
+          for (int64_t i = 0; i < own; ++i) {
+            const int64_t from =
+                ((pixel / out.w / out.h * in.h + iy) * in.w + ix) * in.c + c / kernels * own + i;
+            const int64_t v = iy >= 0 && ix >= 0 ? value(test.inputs[0][static_cast<size_t>(from)]) : z_in;
+            const int64_t at = depthwise ? (ky * kw + kx) * out.c + c : ((c * kh + ky) * kw + kx) * own + i;
+            sum += v * (value(weights.data[static_cast<size_t>(at)]) - z_w);
           }
-        sums.push_back(sum);
-      }
+        }
+      sums.push_back(sum);
+    }
   return sums;
 }
 
@@ -77,6 +105,12 @@ std::vector<int64_t> raw_sums(const Case& test) {
 Result<Bytes> promised(const Case& test, requant::Strategy strategy, num::Reference reference,
                        const std::vector<int64_t>& sums) {
   const requant::Layer layer = PERAXIS_TRY(requant::describe(test.graph, 0, reference));
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const requant::Channel& channel = layer.channels[i % layer.channels.size()];
+    if (sums[i] < channel.raw_min || sums[i] > channel.raw_max)
+      return fail(ErrorCode::Internal, "sum {} of channel {} is outside {}..{}", sums[i],
+                  i % layer.channels.size(), channel.raw_min, channel.raw_max);
+  }
   const requant::LayerParams params = PERAXIS_TRY(requant::choose_parameters(layer, strategy));
   if (params.host != requant::HostWork::None && params.host != requant::HostWork::Gather) return Bytes{};
   const uint8_t flip = test.graph.tensor(test.graph.outputs[0]).type == ir::DataType::UInt8 ? 0x80 : 0;
@@ -163,13 +197,37 @@ TEST_P(MachineAgrees, WithKernelsAndCertificates) {
 }
 INSTANTIATE_TEST_SUITE_P(Layers, MachineAgrees, ::testing::Range(0, kShards));
 
+class FormsAgree : public ::testing::TestWithParam<std::tuple<Form, int>> {};
+
+TEST_P(FormsAgree, WithKernelsAndCertificates) {
+  const auto [form, shard] = GetParam();
+  std::map<std::string, Tally> tallies;
+  for (int i = shard * kFormShard; i < (shard + 1) * kFormShard; ++i) {
+    const Case test = random_form(first_seed(50'000 + static_cast<uint64_t>(i)), form);
+    SCOPED_TRACE(test.text());
+    const std::vector<int64_t> sums = raw_sums(test);
+    const num::Reference reference = kReferences[i % 2];
+    SCOPED_TRACE(reference == num::Reference::LitertRef ? "litert-ref" : "single-rounding");
+    check_layer(test, reference, sums, tallies);
+    if (HasFatalFailure()) return;
+  }
+  for (const auto& [name, tally] : tallies) {
+    EXPECT_EQ(tally.layers, kFormShard) << name;
+    const bool takes_most = within_one(name) || name == "exact" || name == "max-scale";
+    EXPECT_GE(tally.as_asked, takes_most ? tally.layers / 2 : 0) << name;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Layers, FormsAgree,
+                         ::testing::Combine(::testing::ValuesIn(kForms), ::testing::Range(0, kFormShards)));
+
 // The machine model's fast path gives what the plain one gives. Strategies of many sets are where it leaves
 // most out: dummy kernels, and tiles that every set reads again.
 TEST(MachineAgrees, PlainMachine) {
   machine::Options plain;
   plain.plain = true;
-  for (uint64_t i = 0; i < 40; ++i) {
-    const Case test = random_layer(first_seed(100'000 + i));
+  for (uint64_t i = 0; i < 80; ++i) {
+    const Case test = i % 2 == 0 ? random_layer(first_seed(100'000 + i))
+                                 : random_form(first_seed(100'000 + i), kForms[i / 2 % std::size(kForms)]);
     SCOPED_TRACE(test.text());
     for (const char* strategy : {"exact", "hw-multiply", "groups", "per-channel"}) {
       SCOPED_TRACE(strategy);

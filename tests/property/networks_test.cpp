@@ -64,9 +64,36 @@ TEST(Networks, EveryOperatorWithinOne) {
     }
 }
 
+// Convolutions of every form in a row: maps stay on the NPU between them.
+TEST(Networks, OfEveryForm) {
+  for (const char* strategy : {"exact", "hw-multiply", "groups", "exponent-classes", "auto"})
+    for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
+      const Case test = form_network(first_seed(650'000 + i));
+      SCOPED_TRACE(test.text() + "\nstrategy " + strategy);
+      const auto executable =
+          compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
+      ASSERT_TRUE(executable) << executable.error().text();
+      Activations seen;
+      const auto outputs = run_on_machine(*executable, test.inputs, &seen);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      const auto plain = run_on_machine(*executable, test.inputs);
+      ASSERT_TRUE(plain) << plain.error().text();
+      EXPECT_EQ(*plain, *outputs);
+      const int allowed = std::string(strategy) == "exact" ? 0 : 1;
+      for (size_t op = 0; op < test.graph.ops.size() && std::string(strategy) != "groups"; ++op) {
+        const int32_t tensor = test.graph.ops[op].outputs[0];
+        const auto want = operator_reference(test, op, seen);
+        ASSERT_TRUE(want) << want.error().text();
+        EXPECT_LE(largest_difference(test.graph.tensor(tensor).type, seen.at(tensor), *want), allowed)
+            << test.graph.op_label(op);
+      }
+    }
+}
+
 TEST(Networks, FileAndAddressesChangeNothing) {
   for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
-    const Case test = random_network(first_seed(700'000 + i));
+    const Case test =
+        i % 4 == 3 ? form_network(first_seed(700'000 + i)) : random_network(first_seed(700'000 + i));
     SCOPED_TRACE(test.text());
     const std::vector<std::string> strategies = compiler::strategy_names();
     const auto executable = compiler::compile(

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "command_words.hpp"
+#include "ir/operands.hpp"
 #include "random_graphs.hpp"
 
 namespace peraxis::property {
@@ -168,7 +169,8 @@ void check_layer(const exe::Executable& executable, const ir::Graph& graph, int3
   check_channels(targets, ranges, graph.tensor(graph.ops[static_cast<size_t>(op)].outputs[0]).shape.back());
   for (const exe::Task& task : executable.tasks)
     if (task.op == op)
-      check_input_untouched(executable, task, graph.ops[static_cast<size_t>(op)].inputs[0], ranges);
+      check_input_untouched(executable, task, ir::conv_operands(graph.ops[static_cast<size_t>(op)]).input,
+                            ranges);
 }
 
 // Cubes of one layer must not share bytes either: a later set would overwrite an earlier one.
@@ -197,6 +199,15 @@ TEST(WrittenOnce, Layers) {
     int64_t extra = 0;
     for (uint64_t i = 0; i < 250 && !HasFailure(); ++i)
       extra += check(random_layer(first_seed(200'000 + i)), strategy);
+    EXPECT_GT(extra, 100) << strategy;
+  }
+}
+
+TEST(WrittenOnce, Forms) {
+  for (const std::string& strategy : compiler::strategy_names()) {
+    int64_t extra = 0;
+    for (uint64_t i = 0; i < 100 && !HasFailure(); ++i)
+      extra += check(random_form(first_seed(250'000 + i), kForms[i % std::size(kForms)]), strategy);
     EXPECT_GT(extra, 100) << strategy;
   }
 }

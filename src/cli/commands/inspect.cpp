@@ -9,6 +9,7 @@
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/output.hpp"
+#include "ir/operands.hpp"
 #include "lower/geometry.hpp"
 #include "runtime/program.hpp"
 
@@ -93,10 +94,12 @@ void print_model(const InspectOptions& options, const ir::Graph& graph) {
         ir::is_convolution_like(o.kind) && o.inputs.size() > 1 && o.inputs[1] != ir::kAbsent;
     const auto spread = scale_spread(graph, op);
     const std::string refusal = convolution ? lower::npu_refusal(graph, op) : std::string();
+    const int32_t input = convolution        ? ir::conv_operands(o).input
+                          : o.inputs.empty() ? ir::kAbsent
+                                             : o.inputs[0];
     const ir::Tensor* output = o.outputs.empty() ? nullptr : &graph.tensor(o.outputs.front());
     table.add_row(
-        {std::to_string(op), ir::op_name(o.kind),
-         o.inputs.empty() || o.inputs[0] == ir::kAbsent ? "" : shape_text(graph.tensor(o.inputs[0])),
+        {std::to_string(op), ir::op_name(o.kind), input == ir::kAbsent ? "" : shape_text(graph.tensor(input)),
          convolution ? shape_text(graph.tensor(o.inputs[1])) : "", output ? shape_text(*output) : "",
          output ? ir::data_type_name(output->type) : "", output ? quant_text(output->quant) : "",
          spread ? scales_text(*spread) : "", spread ? fmt::format("{:.4g}", spread->ratio) : "",

@@ -47,7 +47,10 @@ struct ConvTask {
 
   int64_t kernel_width = 0, kernel_height = 0;
   int64_t stride_x = 1, stride_y = 1;
-  int64_t kernels = 0;  // programmed kernels (whole groups); 1 for depthwise
+  int64_t dilation_x = 1, dilation_y = 1;
+  int64_t insert_x = 1,
+          insert_y = 1;  // distance of the input's pixels in the plane of a transposed convolution
+  int64_t kernels = 0;   // programmed kernels (whole groups); 1 for depthwise
   int64_t weight_bytes_per_kernel = 0;
   int64_t weight_bytes = 0;
   SymbolicAddress weights;

@@ -67,4 +67,11 @@ inline int64_t bytes_moved(const Task& task) {
   return std::visit(Visitor(), task);
 }
 
+// Estimated time of a task: the longer of working and moving, and what every task costs.
+inline double estimated_ms(int64_t cycles, int64_t bytes, const CostConstants& constants) {
+  const double working = static_cast<double>(cycles) / constants.clock_ghz;    // ns
+  const double moving = static_cast<double>(bytes) / constants.bandwidth_gbs;  // ns
+  return std::max(working, moving) * 1e-6 + constants.task_us * 1e-3;
+}
+
 }  // namespace peraxis::rk3588

@@ -22,8 +22,15 @@ inline constexpr int64_t kMaxInputChannels = 16384;  // DATAIN_CHANNEL_REAL: 14 
 inline constexpr int64_t kMaxKernel = 31;            // [4.6]
 inline constexpr int64_t kMaxStride = 7;             // CONV_*_STRIDE: 3 bits [5.1]
 inline constexpr int64_t kMaxPad = 15;               // PAD_TOP, PAD_LEFT: 4 bits [4.6]
-inline constexpr int64_t kWordBytes = 8;             // one register command [3.1]
-inline constexpr int64_t kCommandAlign = 64;         // start of a command stream [3.2]
+inline constexpr int64_t kMaxDilation = 32;          // ATROUS_*_DILATION: 5 bits, minus one [5.1]
+inline constexpr int64_t kMaxInsertingPad = 11;      // of a transposed convolution; 12 to 15 misbehave [5.5]
+inline constexpr int64_t kMaxMapRows = 8190;         // DPU cubes: 13 bits, all ones misbehaves [4.6]
+// Distances of samples in a transposed convolution: the field acts as 0, 1, 3 or 7 alone [5.5].
+constexpr bool inserts_samples(int64_t distance) {
+  return distance == 1 || distance == 2 || distance == 4 || distance == 8;
+}
+inline constexpr int64_t kWordBytes = 8;      // one register command [3.1]
+inline constexpr int64_t kCommandAlign = 64;  // start of a command stream [3.2]
 inline constexpr int64_t kBufferAlign = 64;
 inline constexpr int32_t kMaxChainTasks = 4095;  // PC TASK_NUMBER: 12 bits [registers]
 inline constexpr int64_t kOperandRecordChannels =

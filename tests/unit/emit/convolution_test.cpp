@@ -179,5 +179,50 @@ TEST(NextAmount, CountsPairsOfWords) {
   EXPECT_EQ(static_cast<uint32_t>(*next_amount(73) >> 16), 36U);
 }
 
+// The vendor compiler's stream for a transposed convolution (vendor cases, fx_deconv4x4): 5x5 to 10x10,
+// kernel 4x4, stride 2. What is left out differs by choice: bank split, grains, kernels rounded to a group.
+TEST(Convolution, TransposedAsTheVendorsStream) {
+  ConvTask t = worked_example();
+  t.in_width = t.in_height = t.in_full_height = 5;
+  t.in_channels = t.in_channels_real = 16;
+  t.pad_left = t.pad_top = 2;
+  t.pad_value = 3;
+  t.kernel_width = t.kernel_height = 4;
+  t.insert_x = t.insert_y = 2;
+  t.weight_bytes_per_kernel = 256;
+  t.out_width = t.out_height = t.out_full_height = 10;
+  t.out_channels = t.kernels = 32;
+  t.weight_bytes = 32 * 256;
+  const Result<Program> program = convolution(t);
+  ASSERT_TRUE(program) << program.error().text();
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x100C], 0x00010000U);
+  EXPECT_EQ(r[0x1014], 0x00000909U);
+  EXPECT_EQ(r[0x1020], 0x00050005U);
+  EXPECT_EQ(r[0x1024], 0x000F0010U);
+  EXPECT_EQ(r[0x1028], 10U);
+  EXPECT_EQ(r[0x102C], 100U);
+  EXPECT_EQ(r[0x1034], 0x100U);
+  EXPECT_EQ(r[0x1038] & 0xFFFF0000U, 0x04040000U);
+  EXPECT_EQ(r[0x1044], 2U);
+  EXPECT_EQ(r[0x1068], 0x22U);
+  EXPECT_EQ(r[0x107C], 0x14U);
+  EXPECT_EQ(r[0x1084], 0x00050005U);
+  EXPECT_EQ(r[0x1088], 0x10U);
+  EXPECT_EQ(r[0x1184] & 0xFFU, 3U);  // direct convolution reads one byte
+}
+
+// npu/hardware.md 5.1: the dilation fields hold d - 1; a window must be there before the MACs start.
+TEST(Convolution, Dilation) {
+  ConvTask t = worked_example();
+  t.dilation_x = 2;
+  t.dilation_y = 32;
+  auto r = registers_of(*convolution(t));
+  EXPECT_EQ(r[0x1014], 1U << 16 | 31U << 21 | 0x9U);
+  EXPECT_GE(r[0x1010] >> 4, 1U + 65U);
+  t.dilation_y = 33;
+  EXPECT_FALSE(convolution(t));
+}
+
 }  // namespace
 }  // namespace peraxis::emit

@@ -25,10 +25,26 @@ Geometry random_geometry(std::mt19937_64& rng) {
   g.in_w = pick(1, 10) == 1 ? pick(200, 700) : pick(1, 90);
   g.in_c = pick(1, 600);
   g.out_c = g.depthwise ? g.in_c : pick(1, 600);
-  const bool same = rng() % 2 == 0 || g.in_h < g.kernel_h || g.in_w < g.kernel_w;
+  if (rng() % 4 == 0) {
+    g.dilation_h = pick(1, 4);
+    g.dilation_w = pick(1, 4);
+  } else if (rng() % 4 == 0 && !g.depthwise) {
+    constexpr int64_t kDistances[] = {1, 2, 4, 8};
+    g.insert_h = kDistances[rng() % 4];
+    g.insert_w = kDistances[rng() % 4];
+    g.stride_h = g.stride_w = 1;
+    g.kernel_h = std::max(g.kernel_h, g.insert_h);
+    g.kernel_w = std::max(g.kernel_w, g.insert_w);
+    g.pad_top = pick(0, g.kernel_h - 1);
+    g.pad_left = pick(0, g.kernel_w - 1);
+    g.out_h = g.plane_h() + g.pad_top;
+    g.out_w = g.plane_w() + g.pad_left;
+    return g;
+  }
+  const bool same = rng() % 2 == 0 || g.in_h < g.span_h() || g.in_w < g.span_w();
   const auto padding = same ? ir::Padding::Same : ir::Padding::Valid;
-  const ir::SpatialAxis h = ir::spatial_axis(g.in_h, g.kernel_h, g.stride_h, 1, padding);
-  const ir::SpatialAxis w = ir::spatial_axis(g.in_w, g.kernel_w, g.stride_w, 1, padding);
+  const ir::SpatialAxis h = ir::spatial_axis(g.in_h, g.kernel_h, g.stride_h, g.dilation_h, padding);
+  const ir::SpatialAxis w = ir::spatial_axis(g.in_w, g.kernel_w, g.stride_w, g.dilation_w, padding);
   g.out_h = h.out;
   g.out_w = w.out;
   g.pad_top = h.before;
@@ -66,13 +82,16 @@ TEST(Tiling, CoversTheOutputOnceAndFitsCbuf) {
       }
       for (int64_t y = row.first; y < row.first + row.rows; ++y)
         for (int64_t k = 0; k < g.kernel_h; ++k) {
-          const int64_t in = y * g.stride_h - g.pad_top + k;
-          if (in < 0 || in >= g.in_h) continue;
-          ASSERT_GE(in, row.in_first);
-          ASSERT_LT(in, row.in_first + row.in_rows);
+          const int64_t in = y * g.stride_h - g.pad_top + k * g.dilation_h;  // of the plane
+          if (in < 0 || in >= g.plane_h() || in % g.insert_h != 0) continue;
+          ASSERT_GE(in / g.insert_h, row.in_first);
+          ASSERT_LT(in / g.insert_h, row.in_first + row.in_rows);
         }
       // The tile's own coordinates lead to the same rows: local y * stride - pad_top + in_first.
-      ASSERT_EQ(row.first * g.stride_h - g.pad_top, row.in_first - row.pad_top);
+      ASSERT_EQ(row.first * g.stride_h - g.pad_top, row.in_first * g.insert_h - row.pad_top);
+      // No tile begins with a window that has no row of its own.
+      ASSERT_LT(row.pad_top, g.span_h());
+      ASSERT_LT((row.rows - 1) * g.stride_h - row.pad_top, (row.in_rows - 1) * g.insert_h + 1);
       ASSERT_GE(row.in_first, 0);
       ASSERT_LE(row.in_first + row.in_rows, g.in_h);
       const int64_t bytes = row.in_rows * round_up(g.in_w * in_channels, 64);
