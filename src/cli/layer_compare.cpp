@@ -80,8 +80,9 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   out.op = op;
   const bool convolution = ir::is_convolution_like(graph.ops[op].kind);
   const bool on_device = plan.runs_on_device(op);
-  if (!convolution && !on_device) {
+  if (!convolution && (!on_device || plan.part_of(op) >= 0)) {
     out.plan = plan_of({}, graph, op);
+    if (on_device) out.plan.device = "npu";  // its output is nowhere: nothing to compare
     return out;
   }
   const ir::Graph alone = compiler::extract_operator(graph, op);

@@ -210,6 +210,7 @@ class Compiler {
   static exe::TaskKind task_kind(const rk3588::Task& task) {
     if (std::holds_alternative<rk3588::PoolTask>(task)) return exe::TaskKind::Pool;
     if (std::holds_alternative<rk3588::ElementTask>(task)) return exe::TaskKind::Element;
+    if (std::holds_alternative<rk3588::TableTask>(task)) return exe::TaskKind::Table;
     if (const auto* convolution = std::get_if<rk3588::ConvTask>(&task))
       return convolution->depthwise ? exe::TaskKind::Depthwise : exe::TaskKind::Direct;
     return exe::TaskKind::Upsample;
@@ -224,9 +225,9 @@ class Compiler {
   Status lower_on_device(size_t index) {
     const ir::Op& op = graph_.ops[index];
     keep_sizes(index);
+    if (chosen_.part_of(index) >= 0) return {};
     lower::DevicePlaces places{{}, {}, plan_.memory};
-    for (const int32_t t : op.inputs) {
-      if (graph_.tensor(t).is_constant) continue;
+    for (const int32_t t : lower::device_inputs(graph_, index, chosen_.forms[index])) {
       const View view = view_of(graph_.tensor(t));
       places.inputs.push_back({address_of(to_device(t, view)), view.h * view.w});
     }
@@ -254,6 +255,11 @@ class Compiler {
       info.op = static_cast<int32_t>(index);
       info.kind = task_kind(task);
       info.rows = static_cast<int32_t>(view.h);
+      if (const auto* part = std::get_if<rk3588::ElementTask>(&task); part != nullptr && part->table) {
+        const int64_t before = (part->output.offset - output.offset) / kAtomBytes;
+        info.first_row = static_cast<int32_t>(before / view.w);
+        info.rows = static_cast<int32_t>(part->height);
+      }
       info.real_input_channels = info.real_output_channels = static_cast<int32_t>(view.c);
       plan_.tasks.push_back({info, task});
     }
@@ -423,8 +429,11 @@ std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const pl
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
     const bool npu = plan.runs_on_device(op);
+    const int32_t whole = plan.part_of(op);
     out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu",
-                   op < plan.refusals.size() ? plan.refusals[op] : std::string()});
+                   whole >= 0                  ? fmt::format("computed by the tasks of operator {}", whole)
+                   : op < plan.refusals.size() ? plan.refusals[op]
+                                               : std::string()});
   }
   return out;
 }
@@ -451,6 +460,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.limits = {options.max_tile_rows, options.max_task_channels};
   out.histograms = options.histograms;
   out.convolutions_only = options.convolutions_only;
+  out.tables = options.tables;
   out.progress = options.progress;
   return out;
 }

@@ -18,29 +18,73 @@ exe::Relocation relocation(int64_t word, const lower::MemoryPlan& memory,
   return {word, at.constant ? kConstantBuffer : kActivationBuffer, at.offset + address.offset};
 }
 
-// A job runs at most kMaxChainTasks tasks: longer ones become several. A job finds nothing in CBUF, so no cut
-// falls before a task that uses again what the task before it left there.
-Status cut_long_jobs(ProgramPlan& plan) {
-  std::vector<exe::Step> steps;
-  for (exe::Step step : plan.steps) {
-    while (step.kind == exe::StepKind::Job && step.task_count > rk3588::kMaxChainTasks) {
-      int32_t count = rk3588::kMaxChainTasks;
-      while (count > 0 &&
-             rk3588::reuses_weights(
-                 plan.tasks[static_cast<size_t>(step.first_task) + static_cast<size_t>(count)].task))
-        --count;
-      if (count == 0)
+// One task of a chain: a task of the plan, or the load of the table that it looks up.
+struct Link {
+  int32_t task = 0;
+  bool load = false;
+};
+
+// The longest chain from task `first` on that one job may run, at most up to `end`. What a job does not find
+// as earlier jobs left it: weights in CBUF, so none begins with a task that uses them again, and the look-up
+// table (npu/hardware.md 12), which is loaded before its first user.
+Result<std::vector<Link>> next_chain(const std::vector<PlannedTask>& tasks, int32_t first, int32_t end) {
+  std::vector<Link> chain;
+  size_t safe = 0;  // links before the last task that may begin a job
+  const rk3588::LookUpTable* loaded = nullptr;
+  for (int32_t t = first; t < end; ++t) {
+    const rk3588::Task& task = tasks[static_cast<size_t>(t)].task;
+    if (!rk3588::reuses_weights(task)) safe = chain.size();
+    const rk3588::LookUpTable* table = rk3588::table_of(task).get();
+    const bool load = table != nullptr && (loaded == nullptr || *loaded != *table);
+    if (chain.size() + (load ? 2 : 1) > static_cast<size_t>(rk3588::kMaxChainTasks)) {
+      if (safe == 0)
         return fail(ErrorCode::Internal, "more than {} tasks from task {} on share their weights",
-                    rk3588::kMaxChainTasks, step.first_task);
-      exe::Step job = step;
-      job.task_count = count;
-      steps.push_back(job);
-      step.first_task += count;
-      step.task_count -= count;
+                    rk3588::kMaxChainTasks, first);
+      chain.resize(safe);
+      return chain;
     }
-    steps.push_back(step);
+    if (load) {
+      chain.push_back({t, true});
+      loaded = table;
+    }
+    chain.push_back({t, false});
+  }
+  return chain;
+}
+
+PlannedTask load_of(const PlannedTask& user) {
+  const auto& task = std::get<rk3588::ElementTask>(user.task);
+  PlannedTask load{user.info, rk3588::TableTask{task.table, task.input, task.output}};
+  load.info.kind = exe::TaskKind::Table;
+  load.info.first_row = load.info.rows = 0;
+  return load;
+}
+
+// Puts loads of tables where they are needed and makes several jobs of those that are too long.
+Status make_chains(ProgramPlan& plan) {
+  std::vector<exe::Step> steps;
+  std::vector<PlannedTask> tasks;
+  for (const exe::Step& step : plan.steps) {
+    if (step.kind != exe::StepKind::Job) {
+      steps.push_back(step);
+      continue;
+    }
+    const int32_t end = step.first_task + step.task_count;
+    for (int32_t t = step.first_task; t < end;) {
+      const std::vector<Link> chain = PERAXIS_TRY(next_chain(plan.tasks, t, end));
+      exe::Step job = step;
+      job.first_task = static_cast<int32_t>(tasks.size());
+      job.task_count = static_cast<int32_t>(chain.size());
+      steps.push_back(job);
+      for (const Link& link : chain) {
+        const PlannedTask& planned = plan.tasks[static_cast<size_t>(link.task)];
+        tasks.push_back(link.load ? load_of(planned) : planned);
+      }
+      t = chain.back().task + 1;
+    }
   }
   plan.steps = std::move(steps);
+  plan.tasks = std::move(tasks);
   return {};
 }
 
@@ -80,7 +124,7 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
 
 Result<exe::Executable> assemble(ProgramPlan&& plan) {
   PERAXIS_TRY(plan.memory.place());
-  PERAXIS_TRY(cut_long_jobs(plan));
+  PERAXIS_TRY(make_chains(plan));
   exe::Executable out;
   std::vector<uint64_t> words;
   PERAXIS_TRY(emit_tasks(plan, words, out));

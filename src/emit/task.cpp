@@ -10,6 +10,7 @@ struct Emitter {
   Result<Program> operator()(const rk3588::PoolTask& task) const { return pooling(task); }
   Result<Program> operator()(const rk3588::ElementTask& task) const { return element_wise(task); }
   Result<Program> operator()(const rk3588::UpsampleTask& task) const { return upsampling(task); }
+  Result<Program> operator()(const rk3588::TableTask& task) const { return table_loading(task); }
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace peraxis::emit {
 Result<Program> pooling(const rk3588::PoolTask& task);
 Result<Program> element_wise(const rk3588::ElementTask& task);
 Result<Program> upsampling(const rk3588::UpsampleTask& task);
+Result<Program> table_loading(const rk3588::TableTask& task);
 
 Result<Program> program(const rk3588::Task& task);
 

@@ -43,7 +43,7 @@ class Writer {
 
 inline constexpr int64_t kBurst16 = 15;
 
-// DPU registers that no program of ours uses: register operands of EW, the look-up table.
+// DPU registers that hardly a program of ours uses: register operands of EW, the look-up table.
 void write_no_register_operands(Writer& writer);
 void write_no_table(Writer& writer);
 

@@ -43,6 +43,7 @@ enum class TaskKind : uint8_t {
   Pool,           // pooling
   Element,        // element-wise: copies, requantization, addition of two tensors
   Upsample,       // repeated pixels
+  Table,          // loads the look-up table that tasks behind it in the job use
 };
 // One command program and where it came from.
 struct Task {
@@ -144,7 +145,7 @@ struct LayerPlan {
 struct OperatorPlan {
   int32_t op = 0;
   std::string device;  // "npu" or "cpu"
-  std::string reason;  // why it is on the CPU
+  std::string reason;  // why it is on the CPU, or which operator's tasks compute it as well
 };
 
 struct Executable {

@@ -117,7 +117,7 @@ class Verifier {
   }
 
   Status task(const Task& t) const {
-    if (t.kind > TaskKind::Upsample) return bad("unknown kind {}", static_cast<int>(t.kind));
+    if (t.kind > TaskKind::Table) return bad("unknown kind {}", static_cast<int>(t.kind));
     if (t.words < kTailWords) return bad("{} words, the tail alone has {}", t.words, kTailWords);
     if (!is_range(t.first_word, t.words, words_))
       return bad("words {} + {} leave the {} command words", t.first_word, t.words, words_);

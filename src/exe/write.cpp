@@ -39,7 +39,7 @@ To convert(From value) {
   return static_cast<To>(value);
 }
 static_assert(static_cast<int>(file::BufferKind::MAX) == static_cast<int>(BufferKind::Activations));
-static_assert(static_cast<int>(file::TaskKind::MAX) == static_cast<int>(TaskKind::Upsample));
+static_assert(static_cast<int>(file::TaskKind::MAX) == static_cast<int>(TaskKind::Table));
 static_assert(static_cast<int>(file::StepKind::MAX) == static_cast<int>(StepKind::Correct));
 static_assert(static_cast<int>(file::Rounding::MAX) == static_cast<int>(Rounding::Double));
 

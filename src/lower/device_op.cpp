@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "lower/table.hpp"
+
 namespace peraxis::lower {
 namespace {
 
@@ -45,17 +47,37 @@ std::string moved_refusal(const ir::Graph& graph, size_t index) {
              : "input and output have different scales";
 }
 
-DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact) {
-  const ir::Op& op = graph.ops[index];
-  const DeviceOp* device = find(op.kind);
+DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, bool tables) {
+  const ir::OpKind kind = graph.ops[index].kind;
+  const DeviceOp* device = find(kind);
+  DeviceForm form;
   if (device == nullptr)
-    return {fmt::format("{} has no form on the NPU in this version", ir::op_name(op.kind)), {}};
-  DeviceForm form{device->refusal(graph, index), {}};
-  return form.refusal.empty() && device->form != nullptr ? device->form(graph, index, exact) : form;
+    form.refusal = fmt::format("{} has no form on the NPU in this version", ir::op_name(kind));
+  else
+    form.refusal = device->refusal(graph, index);
+  if (form.refusal.empty() && device->form != nullptr) form = device->form(graph, index, exact);
+  if (form.refusal.empty() || !is_table_operator(kind)) return form;
+  const bool one = graph.ops[index].inputs.size() == 1;
+  if (!tables) {
+    if (one) form.refusal += "; look-up tables were not to be used";
+    return form;
+  }
+  DeviceForm table = table_form(graph, index);
+  // Where there is another way, or a second operand, that way's refusal says more.
+  return table.refusal.empty() || (device == nullptr && one) ? table : form;
+}
+
+std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t index, const DeviceForm& form) {
+  if (form.table != nullptr) return {form.table_input};
+  std::vector<int32_t> inputs;
+  for (const int32_t t : graph.ops[index].inputs)
+    if (t != ir::kAbsent && !graph.tensor(t).is_constant) inputs.push_back(t);
+  return inputs;
 }
 
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t index,
                                                   const DeviceForm& form, const DevicePlaces& places) {
+  if (form.table != nullptr) return look_ups(graph, index, form, places);
   const DeviceOp* device = find(graph.ops[index].kind);
   if (device != nullptr && device->views != nullptr) return std::vector<rk3588::Task>();
   if (device == nullptr) return fail(ErrorCode::Internal, "{} has no form on the NPU", graph.op_label(index));

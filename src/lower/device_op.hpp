@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct CubeAt {
 
 // Where an operator's tasks read and write, and where they may have more: constants, scratch activations.
 struct DevicePlaces {
-  std::vector<CubeAt> inputs;  // the activations in order, without constants
+  std::vector<CubeAt> inputs;  // of device_inputs
   CubeAt output;
   MemoryPlan& memory;
 };
@@ -31,10 +32,19 @@ struct DevicePlaces {
 struct DeviceForm {
   std::string refusal;             // why it cannot, as a sentence; empty when it can
   requant::ElementParams element;  // of the element-wise operators: takes thousands of trials to find
+  // Instead: the function of one value that it is (lower/table.hpp), and the activation that holds the
+  // values.
+  std::shared_ptr<const rk3588::LookUpTable> table = nullptr;
+  int32_t table_input = -1;
+  int32_t part_of = -1;  // the operator whose tasks compute this one too: its own output is nowhere
 };
 
-// With `exact` only what is proved to equal the reference for every input.
-DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact);
+// With `exact` only what is proved to equal the reference for every input; `tables`: the chip's look-up table
+// may be used, for what arithmetic does not express.
+DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, bool tables = true);
+
+// The activations that the operator's tasks read, in order.
+std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const DeviceForm& form);
 
 // The operator's tasks; `form` is its device_form.
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op, const DeviceForm& form,

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "ir/operands.hpp"
-#include "lower/device_op.hpp"
+#include "lower/table.hpp"
 
 namespace peraxis::plan {
 namespace {
@@ -48,6 +48,7 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       forms(graph_.ops.size()),
       dead(ir::dead_operators(graph_)) {
   made_on_npu.resize(graph.tensors.size());
+  const std::vector<int32_t> partners = lower::silu_partners(graph);
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     const ir::Op& op = graph.ops[index];
     if (dead[index] && !ir::is_convolution_like(op.kind)) {
@@ -63,19 +64,33 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {
         return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
       });
+      const int32_t partner = fed ? partners[index] : -1;
       if (options.convolutions_only) {
         refusals[index] = "the NPU was to run convolutions only";
-      } else {
-        forms[index] = lower::device_form(graph, index, options.exact_elsewhere());
+      } else if (options.tables && partner > static_cast<int32_t>(index) &&
+                 join_silu(index, static_cast<size_t>(partner))) {
+        forms[index].part_of = partner;
+      } else if (forms[index].table == nullptr) {  // else found with its partner
+        forms[index] = lower::device_form(graph, index, options.exact_elsewhere(), options.tables);
         refusals[index] = std::move(forms[index].refusal);
       }
       if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";
       on_device[index] = refusals[index].empty();
       if (!on_device[index]) continue;
-      for (const int32_t t : op.inputs) npu_readers[static_cast<size_t>(t)].push_back(index);
+      if (forms[index].part_of < 0)
+        for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
+          npu_readers[static_cast<size_t>(t)].push_back(index);
     }
     for (const int32_t t : op.outputs) made_on_npu[static_cast<size_t>(t)] = true;
   }
+}
+
+// The MUL's form becomes that of both, if there is one.
+bool Network::join_silu(size_t logistic, size_t mul) {
+  lower::DeviceForm form = lower::silu_form(graph, logistic, mul);
+  if (!form.refusal.empty()) return false;
+  forms[mul] = std::move(form);
+  return true;
 }
 
 Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t op) {

@@ -21,6 +21,9 @@ struct Network {
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
 
   Network(const ir::Graph& graph, const PlannerOptions& options);
+
+ private:
+  bool join_silu(size_t logistic, size_t mul);
 };
 
 struct Candidate {

@@ -33,7 +33,7 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
                  const std::map<int32_t, Home>& homes, const rk3588::CostConstants& constants) {
   Cost cost;
   // Sizes alone count. Allocation 0 is the output, 1 everything else.
-  if (!lower::device_views(graph, op).empty()) return cost;
+  if (!lower::device_views(graph, op).empty() || form.part_of >= 0) return cost;
   const int32_t output = graph.ops[op].outputs[0];
   const auto cube = [&](int32_t t) {
     const ir::Nhwc map = ir::nhwc(graph.tensor(t));
@@ -46,10 +46,10 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
   lower::MemoryPlan scratch;
   lower::DevicePlaces places{{}, cube(output), scratch};
   places.output.address = {0, 0};
-  for (const int32_t t : graph.ops[op].inputs)
-    if (!graph.tensor(t).is_constant) places.inputs.push_back(cube(t));
-  const auto tasks = lower::lower_device_op(graph, op, form, places);
+  for (const int32_t t : lower::device_inputs(graph, op, form)) places.inputs.push_back(cube(t));
+  auto tasks = lower::lower_device_op(graph, op, form, places);
   if (!tasks) return cost;
+  if (form.table != nullptr) tasks->insert(tasks->begin(), rk3588::TableTask{form.table, {}, {}});
   for (const rk3588::Task& task : *tasks) {
     const int64_t bytes = rk3588::bytes_moved(task);
     ++cost.tasks;

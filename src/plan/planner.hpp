@@ -37,7 +37,11 @@ struct PlannerOptions {
   rk3588::CostConstants cost;
   lower::TileLimits limits;
   bool convolutions_only = false;  // the host runs every other operator
-  bool pareto = false;             // also walk on to exact everywhere, for Plan::pareto
+  // Operators through the chip's look-up table, equal to the reference for all 256 values. The table is in
+  // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
+  // (npu/hardware.md 18 E9), and this its one switch.
+  bool tables = true;
+  bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;
   // Called before every operator is looked at; may be empty.
@@ -91,6 +95,8 @@ struct Plan {
 
   // A plan made by hand may say nothing of operators other than convolutions: they are then on the CPU.
   bool runs_on_device(size_t op) const { return op < on_device.size() && on_device[op]; }
+  // The operator whose tasks compute `op` as well, so that its output is nowhere; -1: none.
+  int32_t part_of(size_t op) const { return runs_on_device(op) ? forms[op].part_of : -1; }
 };
 
 // The graph must have passed ir::verify. Errors name the operator.

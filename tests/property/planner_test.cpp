@@ -47,6 +47,7 @@ TEST(Planner, CountsTheTasksThatAreCompiled) {
       for (const exe::Task& task : executable->tasks)
         EXPECT_EQ(task.words, task.kind <= exe::TaskKind::BlockDiagonal ? rk3588::kConvWords
                               : task.kind == exe::TaskKind::Pool        ? rk3588::kPoolWords
+                              : task.kind == exe::TaskKind::Table       ? rk3588::kTableWords
                                                                         : rk3588::kFlyingWords);
       // What the plan proved is in the file, channel by channel.
       ASSERT_EQ(executable->layers.size(), plan.layers.size());

@@ -80,6 +80,31 @@ int32_t body_arithmetic(Builder& b, int32_t from) {
               ir::BinaryAttributes{activation});
 }
 
+// Functions of one value: through the chip's look-up table.
+int32_t body_activation(Builder& b, int32_t from) {
+  const std::vector<int32_t> shape = b.shape(from);
+  const auto made = [&](ir::OpKind kind, float scale, int64_t zero_point) {
+    return b.op(kind, {from}, b.add_tensor(shape, scale, zero_point), ir::NoAttributes{});
+  };
+  const auto scale = [&] { return static_cast<float>(b.rng().uniform_real(0.01, 0.3)); };
+  const int64_t lowest = b.is_uint8() ? 0 : -128;
+  switch (b.rng().uniform(0, 6)) {
+    case 0:
+      return made(ir::OpKind::Tanh, 1.0F / 128, lowest + 128);
+    case 1:
+      return made(ir::OpKind::HardSwish, scale(), b.zero_point());
+    case 2:
+      return made(b.rng().one_in(2) ? ir::OpKind::Relu6 : ir::OpKind::ReluN1To1, scale(), b.zero_point());
+    default: {  // SiLU; sometimes the gate is read again
+      const int32_t gate = made(ir::OpKind::Logistic, 1.0F / 256, lowest);
+      const int32_t out = b.add_tensor(shape, scale(), b.zero_point());
+      b.op(ir::OpKind::Mul, b.rng().one_in(2) ? std::vector{from, gate} : std::vector{gate, from}, out,
+           ir::BinaryAttributes{ir::Activation::None});
+      return b.rng().one_in(4) ? body_join(b, {out, body_convolution(b, gate, 16, out)}) : out;
+    }
+  }
+}
+
 }  // namespace
 
 Case random_body(uint64_t seed) {
@@ -95,7 +120,7 @@ Case random_body(uint64_t seed) {
   for (int64_t i = 0; i < steps; ++i) {
     const std::vector<int32_t> shape = b.shape(x);
     const int32_t width = b.pick({16, 32, 32, 33, 64});
-    switch (b.rng().uniform(0, 6)) {
+    switch (b.rng().uniform(0, 8)) {
       case 0: {  // two branches, of which one goes on
         const int32_t left = body_convolution(b, x, width, -1);
         const int32_t deep = body_convolution(b, left, width, left);
@@ -129,6 +154,10 @@ Case random_body(uint64_t seed) {
             b, b.rng().one_in(3) ? std::vector{halves[0], deep} : std::vector{halves[0], halves[1], deep});
         break;
       }
+      case 6:
+      case 7:
+        x = body_activation(b, body_convolution(b, x, width, -1));
+        break;
       default: {  // a join inside a join
         const int32_t a = body_convolution(b, x, 16, -1), c = body_convolution(b, x, b.pick({16, 20, 32}), a);
         const int32_t inner = body_join(b, {a, c});

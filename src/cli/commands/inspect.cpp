@@ -140,6 +140,8 @@ const char* kind_name(exe::TaskKind kind) {
       return "element";
     case exe::TaskKind::Upsample:
       return "upsample";
+    case exe::TaskKind::Table:
+      return "table";
   }
   return "?";
 }

@@ -51,6 +51,7 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
 
 // The same for a task of any kind; command words as emit/ writes them.
 inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74;
+inline constexpr int64_t kTableWords = kFlyingWords + 2 * (1 + kLookUpEntries);
 inline int64_t bytes_moved(const Task& task) {
   struct Visitor {
     int64_t operator()(const ConvTask& t) const { return bytes_moved(t, kConvWords); }
@@ -63,6 +64,7 @@ inline int64_t bytes_moved(const Task& task) {
     int64_t operator()(const UpsampleTask& t) const {
       return t.width * t.height * 5 * kAtomBytes + kFlyingWords * kWordBytes;
     }
+    int64_t operator()(const TableTask&) const { return 2 * kAtomBytes + kTableWords * kWordBytes; }
   };
   return std::visit(Visitor(), task);
 }

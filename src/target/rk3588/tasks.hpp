@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 
 #include "target/rk3588/conv_task.hpp"
+#include "target/rk3588/look_up.hpp"
 
 namespace peraxis::rk3588 {
 
@@ -26,6 +28,7 @@ struct PoolTask {
 //   w = (e + operand_offset) * operand_factor e: a second tensor of the same shape, when there is one
 // where v, with a prelu_factor, becomes round_half_even(v * prelu_factor / 2^prelu_shift) when it is
 // negative, and, with `relu`, negative sums become 0. Without scaling (factor 1, out_scale 1, ...) a copy.
+// With a table (and then neither prelu_factor nor operand) v becomes the table at v * 128 + 64 (look_up.hpp).
 struct ElementTask {
   struct Operand {
     SymbolicAddress address;
@@ -42,7 +45,16 @@ struct ElementTask {
   std::optional<Operand> operand;
   int32_t prelu_factor = 0, prelu_shift = 0;  // factor 0: none
   bool relu = false;
+  // The chip must hold it: a TableTask of the same job has loaded it, and none another one since.
+  std::shared_ptr<const LookUpTable> table;
   int32_t out_scale = 1, out_shift = 0, out_offset = 0;
+};
+
+// Loads the look-up table. As in vendor streams the task that carries the entries copies one atom; here from
+// the input of the task that will use the table to where that one's output begins.
+struct TableTask {
+  std::shared_ptr<const LookUpTable> table;
+  SymbolicAddress input, output;
 };
 
 // DPU alone, one surface: every pixel becomes 2 x 2 (npu/corrections.md 7.2 item 17).
@@ -51,7 +63,14 @@ struct UpsampleTask {
   SymbolicAddress input, output;
 };
 
-using Task = std::variant<ConvTask, PoolTask, ElementTask, UpsampleTask>;
+using Task = std::variant<ConvTask, PoolTask, ElementTask, UpsampleTask, TableTask>;
+
+// The table a task looks up, or null.
+inline const std::shared_ptr<const LookUpTable>& table_of(const Task& task) {
+  static const std::shared_ptr<const LookUpTable> none;
+  const auto* element = std::get_if<ElementTask>(&task);
+  return element == nullptr ? none : element->table;
+}
 
 // The task counts on weights that the one before it left in CBUF.
 inline bool reuses_weights(const Task& task) {

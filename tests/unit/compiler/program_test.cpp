@@ -78,6 +78,66 @@ TEST(LongJobs, AreCutBeforeTasksThatLoadTheirWeights) {
     }
 }
 
+// Look-ups; every `run` tasks the table changes, with a task that uses none in between.
+ProgramPlan plan_of_look_ups(int32_t tasks, int32_t run) {
+  ProgramPlan plan;
+  rk3588::ElementTask t;
+  t.width = t.height = t.in_plane = t.out_plane = 1;
+  t.channels = 16;
+  t.input = {plan.memory.add_activation(16), 0};
+  t.output = {plan.memory.add_activation(16), 0};
+  plan.memory.touch(t.input.allocation, 0);
+  plan.memory.touch(t.output.allocation, 0);
+  std::shared_ptr<const rk3588::LookUpTable> tables[2];
+  for (auto& table : tables) {
+    std::array<int8_t, 256> outputs{};
+    outputs[0] = static_cast<int8_t>(&table - tables);
+    table = std::make_shared<const rk3588::LookUpTable>(rk3588::look_up_table(outputs));
+  }
+  for (int32_t i = 0; i < tasks; ++i) {
+    PlannedTask planned;
+    planned.info.kind = exe::TaskKind::Element;
+    planned.info.op = i % run == run - 1 ? 2 : i / run % 2;  // which table, 2: none
+    t.table = planned.info.op == 2 ? nullptr : tables[planned.info.op];
+    planned.task = t;
+    plan.tasks.push_back(planned);
+  }
+  exe::Step job;
+  job.kind = exe::StepKind::Job;
+  job.task_count = tasks;
+  plan.steps = {job};
+  return plan;
+}
+
+TEST(LongJobs, LoadTheTableBeforeEveryUserThatNeedsAnother) {
+  constexpr int32_t kLimit = rk3588::kMaxChainTasks;
+  for (const int32_t run : {2, 5, 6000})
+    for (const int32_t tasks : {1, kLimit - 1, kLimit, 2 * kLimit + 3}) {
+      SCOPED_TRACE(testing::Message() << tasks << " tasks, another table every " << run);
+      const Result<exe::Executable> out = assemble(plan_of_look_ups(tasks, run));
+      ASSERT_TRUE(out) << out.error().text();
+      int32_t next = 0, users = 0;
+      for (const exe::Step& job : out->steps) {
+        EXPECT_EQ(job.first_task, next);
+        EXPECT_LE(job.task_count, kLimit);
+        int32_t loaded = -1;  // by no job before
+        for (; next < job.first_task + job.task_count; ++next) {
+          const exe::Task& task = out->tasks[static_cast<size_t>(next)];
+          if (task.kind == exe::TaskKind::Table) {
+            EXPECT_NE(task.op, loaded) << "it was there already";
+            loaded = task.op;
+            continue;
+          }
+          ++users;
+          ASSERT_TRUE(task.op == 2 || task.op == loaded) << "task " << next;
+        }
+      }
+      EXPECT_EQ(next, static_cast<int32_t>(out->tasks.size()));
+      EXPECT_EQ(users, tasks);
+      EXPECT_EQ(links(*out), next - static_cast<int32_t>(out->steps.size()));
+    }
+}
+
 TEST(LongJobs, WithoutAPlaceToCutAreRefused) {
   EXPECT_TRUE(assemble(plan_of(rk3588::kMaxChainTasks, 5000)));
   const Result<exe::Executable> out = assemble(plan_of(rk3588::kMaxChainTasks + 1, 5000));
