@@ -21,6 +21,7 @@ struct BuildOptions {
   std::string accuracy = "fast";
   std::string reference = "litert-ref";
   bool convolutions_only = false;
+  bool no_ppu = false;
   bool no_fallback = false;
   std::string correction = "on";
   requant::StrategyOptions strategy_options;

@@ -447,6 +447,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.limits = {options.max_tile_rows, options.max_task_channels};
   out.histograms = options.histograms;
   out.convolutions_only = options.convolutions_only;
+  out.ppu = options.ppu;
   out.progress = options.progress;
   return out;
 }

@@ -5,8 +5,9 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit,   &kAdd,
-                                   &kRelu,    &kLeakyRelu,     &kSub,           &kQuantize};
+constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit,    &kAdd,
+                                   &kRelu,    &kLeakyRelu,     &kSub,           &kQuantize, &kAveragePool,
+                                   &kMean,    &kMul,           &kMaximum,       &kMinimum};
 constexpr int64_t kLargestExtent = 8192;  // 13 bits, minus one (npu/hardware.md 4.4)
 
 const DeviceOp* find(ir::OpKind kind) {
@@ -45,13 +46,17 @@ std::string moved_refusal(const ir::Graph& graph, size_t index) {
              : "input and output have different scales";
 }
 
-DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact) {
+DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, bool ppu) {
   const ir::Op& op = graph.ops[index];
   const DeviceOp* device = find(op.kind);
   if (device == nullptr)
     return {fmt::format("{} has no form on the NPU in this version", ir::op_name(op.kind)), {}};
-  DeviceForm form{device->refusal(graph, index), {}};
-  return form.refusal.empty() && device->form != nullptr ? device->form(graph, index, exact) : form;
+  DeviceForm form;
+  form.refusal = device->refusal(graph, index);
+  if (form.refusal.empty() && device->form != nullptr) form = device->form(graph, index, exact);
+  if (form.refusal.empty() && form.ppu && !ppu)
+    form.refusal = "its task is one of the PPU, which is left out";
+  return form;
 }
 
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t index,

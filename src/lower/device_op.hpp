@@ -9,7 +9,9 @@
 #include "base/result.hpp"
 #include "ir/graph.hpp"
 #include "lower/memory_plan.hpp"
+#include "requant/average.hpp"
 #include "requant/element.hpp"
+#include "target/rk3588/limits.hpp"
 #include "target/rk3588/tasks.hpp"
 
 namespace peraxis::lower {
@@ -31,10 +33,13 @@ struct DevicePlaces {
 struct DeviceForm {
   std::string refusal;             // why it cannot, as a sentence; empty when it can
   requant::ElementParams element;  // of the element-wise operators: takes thousands of trials to find
+  std::vector<requant::AverageParams> averages = {};  // of averages: one a stage
+  int64_t slot_group = rk3588::kAtomBytes;            // the tasks write whole groups of so many channels
+  bool ppu = false;                                   // its task is one of the PPU
 };
 
-// With `exact` only what is proved to equal the reference for every input.
-DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact);
+// With `exact` only what is proved to equal the reference for every input; without `ppu` no task of the PPU.
+DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, bool ppu = true);
 
 // The operator's tasks; `form` is its device_form.
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op, const DeviceForm& form,
@@ -57,6 +62,7 @@ struct DeviceOp {
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kSub, kRelu, kLeakyRelu,
     kQuantize;
+extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum;
 
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);

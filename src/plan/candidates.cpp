@@ -65,7 +65,7 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       if (options.convolutions_only) {
         refusals[index] = "the NPU was to run convolutions only";
       } else {
-        forms[index] = lower::device_form(graph, index, options.exact_elsewhere());
+        forms[index] = lower::device_form(graph, index, options.exact_elsewhere(), options.ppu);
         refusals[index] = std::move(forms[index].refusal);
       }
       if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";

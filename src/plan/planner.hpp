@@ -37,6 +37,7 @@ struct PlannerOptions {
   rk3588::CostConstants cost;
   lower::TileLimits limits;
   bool convolutions_only = false;  // the host runs every other operator
+  bool ppu = true;                 // false: no task of the PPU (npu/corrections.md 5)
   bool pareto = false;             // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;

@@ -155,8 +155,8 @@ TEST(DeviceOps, Arithmetic) {
   g.tensors[2].quant.scale[0] = 0.1312F;
   EXPECT_THAT(device_refusal(g, 0, false), IsEmpty());
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("of 65536 inputs would give another value"));
-  g.tensors[1].shape = {1, 1, 1, 16};
-  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("another shape"));
+  g.tensors[1].shape = {1, 4, 1, 16};
+  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("'t1' is 4x1x16, the output 4x4x16: one pixel or one"));
   EXPECT_THAT(
       device_refusal(one(ir::OpKind::Softmax, {{1, 10}}, {{1, 10}}, ir::SoftmaxAttributes{}), 0, false),
       HasSubstr("softmax has no form on the NPU"));
