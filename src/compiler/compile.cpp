@@ -461,6 +461,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.histograms = options.histograms;
   out.convolutions_only = options.convolutions_only;
   out.tables = options.tables;
+  out.ppu = options.ppu;
   out.progress = options.progress;
   return out;
 }

@@ -31,6 +31,7 @@ struct Options {
   std::map<int32_t, std::vector<int64_t>> histograms;
   bool convolutions_only = false;  // every other operator runs on the CPU
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
+  bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
   bool no_fallback = false;        // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable

@@ -12,7 +12,7 @@ using namespace rk3588;
 namespace {
 
 constexpr uint32_t kBlocks = 0x18;  // DPU, DPU_RDMA
-constexpr int64_t kAdd = 2, k8Bits = 1, kPerPixel = 1, kInt16 = 1;
+constexpr int64_t kMaximum = 0, kMinimum = 1, kAdd = 2, k8Bits = 1, kPerPixel = 1, kInt16 = 1;
 constexpr int64_t kLanes = 8;  // of 16 bits in an atom
 constexpr int64_t kBySign = 2;
 constexpr int64_t kLowTable = 0, kHighTable = 1;  // LE, LO
@@ -59,6 +59,7 @@ void write_format(Writer& w, const Output& o, SymbolicAddress output, int32_t pr
 void write_stages(Writer& w, const Output& o, const ElementTask& t) {
   const int32_t addend = t.addend, factor = t.factor;
   const bool on = addend != 0 || factor != 1, prelu = t.prelu_factor != 0, table = t.table != nullptr;
+  const bool add = table || t.constant != 0;
   w.write(DPU::BS_CFG::BS_BYPASS(on ? 0 : 1) | DPU::BS_CFG::BS_ALU_BYPASS(on ? 0 : 1) |
           DPU::BS_CFG::BS_ALU_ALGO(on ? kAdd : 0) | DPU::BS_CFG::BS_MUL_BYPASS(on ? 0 : 1) |
           DPU::BS_CFG::BS_RELU_BYPASS[1]);
@@ -70,25 +71,34 @@ void write_stages(Writer& w, const Output& o, const ElementTask& t) {
   w.write(DPU::BS_OW_OP::OW_OP[0]);
   w.write(DPU::WDMA_SIZE_0::CHANNEL_WDMA(o.channels));
   w.write(DPU::WDMA_SIZE_1::HEIGHT_WDMA(o.height) | DPU::WDMA_SIZE_1::WIDTH_WDMA(o.width));
-  w.write(DPU::BN_CFG::BN_BYPASS(prelu || table ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(table ? 0 : 1) |
-          DPU::BN_CFG::BN_ALU_ALGO(table ? kAdd : 0) | DPU::BN_CFG::BN_MUL_BYPASS(prelu || table ? 0 : 1) |
+  w.write(DPU::BN_CFG::BN_BYPASS(prelu || add ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(add ? 0 : 1) |
+          DPU::BN_CFG::BN_ALU_ALGO(add ? kAdd : 0) | DPU::BN_CFG::BN_MUL_BYPASS(prelu || table ? 0 : 1) |
           DPU::BN_CFG::BN_MUL_PRELU(prelu ? 1 : 0) | DPU::BN_CFG::BN_RELU_BYPASS[1]);
   // Multiplies, then adds (npu/corrections.md 7.1 item 3).
-  w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(table ? kLookUpAddend : 0));
+  w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(table ? kLookUpAddend : t.constant));
   // One shift for both signs; of a PReLU only negative values are multiplied.
   w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND(table ? kLookUpFactor : t.prelu_factor) |
           DPU::BN_MUL_CFG::BN_MUL_SHIFT_VALUE(t.prelu_shift));
   w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT[0]);
 }
 
+// A multiplication is another type of operation, with the algorithm field 0 (the vendor's fx_mul).
+int64_t algorithm(const ElementTask& t) {
+  using Combine = ElementTask::Operand::Combine;
+  if (!t.operand || t.operand->combine == Combine::Multiply) return 0;
+  if (t.operand->combine == Combine::Add) return kAdd;
+  return t.operand->combine == Combine::Maximum ? kMaximum : kMinimum;
+}
+
 void write_ew(Writer& w, const ElementTask& t) {
   const bool operand = t.operand.has_value(), table = t.table != nullptr;
+  const bool product = operand && t.operand->combine == ElementTask::Operand::Combine::Multiply;
   w.write(DPU::EW_CFG::EW_BYPASS(operand || table || t.relu ? 0 : 1) |
           DPU::EW_CFG::EW_OP_BYPASS(operand ? 0 : 1) | DPU::EW_CFG::EW_OP_SRC(operand ? 1 : 0) |
           DPU::EW_CFG::EW_LUT_BYPASS(table ? 0 : 1) | DPU::EW_CFG::EW_OP_CVT_BYPASS(operand ? 0 : 1) |
-          DPU::EW_CFG::EW_RELU_BYPASS(t.relu ? 0 : 1) | DPU::EW_CFG::EW_ALU_ALGO(operand ? kAdd : 0) |
-          DPU::EW_CFG::EDATA_SIZE(operand ? k8Bits : 0) | DPU::EW_CFG::EW_DATA_MODE(operand ? kPerPixel : 0) |
-          DPU::EW_CFG::EW_CVT_TYPE(operand ? 1 : 0));
+          DPU::EW_CFG::EW_RELU_BYPASS(t.relu ? 0 : 1) | DPU::EW_CFG::EW_ALU_ALGO(algorithm(t)) |
+          DPU::EW_CFG::EW_OP_TYPE(product ? 1 : 0) | DPU::EW_CFG::EDATA_SIZE(operand ? k8Bits : 0) |
+          DPU::EW_CFG::EW_DATA_MODE(operand ? kPerPixel : 0) | DPU::EW_CFG::EW_CVT_TYPE(operand ? 1 : 0));
   w.write(DPU::EW_CVT_OFFSET_VALUE::EW_OP_CVT_OFFSET(operand ? t.operand->offset : 0));
   w.write(DPU::EW_CVT_SCALE_VALUE::EW_OP_CVT_SCALE(operand ? t.operand->factor : 1));
   w.write(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT[0]);

@@ -8,7 +8,8 @@ using namespace rk3588;
 
 namespace {
 
-constexpr int64_t kMaximum = 1, kStorage8Bits = 1, kBurst = 3;
+constexpr int64_t kAverage = 0, kMaximum = 1, kStorage8Bits = 1, kBurst = 3;
+constexpr int64_t kOne = 65536;           // of the reciprocals
 constexpr int64_t kLowestInt8 = 0x7FF80;  // -128 in 19 bits
 
 }  // namespace
@@ -25,18 +26,19 @@ Result<Program> pooling(const PoolTask& t) {
   w.write(PPU::DATA_CUBE_OUT_WIDTH::CUBE_OUT_WIDTH(t.out_width));
   w.write(PPU::DATA_CUBE_OUT_HEIGHT::CUBE_OUT_HEIGHT(t.out_height));
   w.write(PPU::DATA_CUBE_OUT_CHANNEL::CUBE_OUT_CHANNEL(t.channels));
-  w.write(PPU::OPERATION_MODE_CFG::POOLING_METHOD[kMaximum] | PPU::OPERATION_MODE_CFG::FLYING_MODE[1]);
+  w.write(PPU::OPERATION_MODE_CFG::POOLING_METHOD(t.average ? kAverage : kMaximum) |
+          PPU::OPERATION_MODE_CFG::FLYING_MODE[1]);
   w.write(PPU::POOLING_KERNEL_CFG::KERNEL_WIDTH(t.kernel_width) |
           PPU::POOLING_KERNEL_CFG::KERNEL_HEIGHT(t.kernel_height) |
           PPU::POOLING_KERNEL_CFG::KERNEL_STRIDE_WIDTH(t.stride_x) |
           PPU::POOLING_KERNEL_CFG::KERNEL_STRIDE_HEIGHT(t.stride_y));
-  w.write(PPU::RECIP_KERNEL_WIDTH::RECIP_KERNEL_WIDTH[0]);
-  w.write(PPU::RECIP_KERNEL_HEIGHT::RECIP_KERNEL_HEIGHT[0]);
+  w.write(PPU::RECIP_KERNEL_WIDTH::RECIP_KERNEL_WIDTH(t.average ? kOne / t.kernel_width : 0));
+  w.write(PPU::RECIP_KERNEL_HEIGHT::RECIP_KERNEL_HEIGHT(t.average ? kOne / t.kernel_height : 0));
   w.write(PPU::POOLING_PADDING_CFG::PAD_LEFT(t.pad_left) | PPU::POOLING_PADDING_CFG::PAD_TOP(t.pad_top) |
           PPU::POOLING_PADDING_CFG::PAD_RIGHT(t.pad_right) |
           PPU::POOLING_PADDING_CFG::PAD_BOTTOM(t.pad_bottom));
-  // Right whether padding takes part in a maximum or not.
-  w.write(PPU::PADDING_VALUE_1_CFG::PAD_VALUE_0[kLowestInt8]);
+  // Right whether padding takes part in a maximum or not; an average has none.
+  w.write(PPU::PADDING_VALUE_1_CFG::PAD_VALUE_0(t.average ? 0 : kLowestInt8));
   w.write(PPU::PADDING_VALUE_2_CFG::PAD_VALUE_1[0]);
   w.address(PPU::DST_BASE_ADDR::DST_BASE_ADDR[0], t.output);
   w.write(PPU::DST_SURF_STRIDE::DST_SURF_STRIDE(t.out_plane));

@@ -7,8 +7,9 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit,   &kAdd,
-                                   &kRelu,    &kLeakyRelu,     &kSub,           &kQuantize};
+constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit,    &kAdd,
+                                   &kRelu,    &kLeakyRelu,     &kSub,           &kQuantize, &kAveragePool,
+                                   &kMean,    &kMul,           &kMaximum,       &kMinimum};
 constexpr int64_t kLargestExtent = 8192;  // 13 bits, minus one (npu/hardware.md 4.4)
 
 const DeviceOp* find(ir::OpKind kind) {
@@ -47,7 +48,7 @@ std::string moved_refusal(const ir::Graph& graph, size_t index) {
              : "input and output have different scales";
 }
 
-DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, bool tables) {
+DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, ChipBlocks blocks) {
   const ir::OpKind kind = graph.ops[index].kind;
   const DeviceOp* device = find(kind);
   DeviceForm form;
@@ -56,9 +57,11 @@ DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, bool ta
   else
     form.refusal = device->refusal(graph, index);
   if (form.refusal.empty() && device->form != nullptr) form = device->form(graph, index, exact);
+  if (form.refusal.empty() && form.ppu && !blocks.ppu)
+    form.refusal = "its task is one of the PPU, which is left out";
   if (form.refusal.empty() || !is_table_operator(kind)) return form;
   const bool one = graph.ops[index].inputs.size() == 1;
-  if (!tables) {
+  if (!blocks.tables) {
     if (one) form.refusal += "; look-up tables were not to be used";
     return form;
   }

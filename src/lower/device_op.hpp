@@ -10,7 +10,9 @@
 #include "base/result.hpp"
 #include "ir/graph.hpp"
 #include "lower/memory_plan.hpp"
+#include "requant/average.hpp"
 #include "requant/element.hpp"
+#include "target/rk3588/limits.hpp"
 #include "target/rk3588/tasks.hpp"
 
 namespace peraxis::lower {
@@ -37,11 +39,19 @@ struct DeviceForm {
   std::shared_ptr<const rk3588::LookUpTable> table = nullptr;
   int32_t table_input = -1;
   int32_t part_of = -1;  // the operator whose tasks compute this one too: its own output is nowhere
+  std::vector<requant::AverageParams> averages = {};  // of averages: one a stage
+  int64_t slot_group = rk3588::kAtomBytes;            // the tasks write whole groups of so many channels
+  bool ppu = false;                                   // its task is one of the PPU
 };
 
-// With `exact` only what is proved to equal the reference for every input; `tables`: the chip's look-up table
-// may be used, for what arithmetic does not express.
-DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, bool tables = true);
+// Parts of the chip that operators may use.
+struct ChipBlocks {
+  bool tables = true;  // the look-up table of the DPU, for what arithmetic does not express
+  bool ppu = true;     // pooling
+};
+
+// With `exact` only what is proved to equal the reference for every input.
+DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, ChipBlocks blocks = {});
 
 // The activations that the operator's tasks read, in order.
 std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const DeviceForm& form);
@@ -67,6 +77,7 @@ struct DeviceOp {
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kSub, kRelu, kLeakyRelu,
     kQuantize;
+extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum;
 
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);

@@ -1,4 +1,4 @@
-// ADD, SUB, RELU, LEAKY_RELU and QUANTIZE between 8-bit types: one task of the DPU alone
+// RELU, LEAKY_RELU and QUANTIZE between 8-bit types: one task of the DPU alone
 // (requant/element.hpp).
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
@@ -16,8 +16,7 @@ std::string refusal(const ir::Graph& graph, size_t index) {
   for (const int32_t t : op.inputs) {
     if (std::string why = map_refusal(graph, t); !why.empty()) return why;
     if (ir::nhwc(graph.tensor(t)) != out)
-      return fmt::format("'{}' has another shape than the output: operands are not repeated",
-                         graph.tensor(t).name);
+      return fmt::format("'{}' has another shape than the output", graph.tensor(t).name);
   }
   return {};
 }
@@ -48,9 +47,6 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   task.out_plane = places.output.plane;
   task.addend = params.addend;
   task.factor = params.factor;
-  if (params.operand_factor != 0)
-    task.operand = rk3588::ElementTask::Operand{places.inputs[1].address, places.inputs[1].plane,
-                                                params.operand_offset, params.operand_factor};
   task.prelu_factor = params.prelu_factor;
   task.prelu_shift = params.prelu_shift;
   task.relu = params.relu;
@@ -62,8 +58,6 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kAdd{ir::OpKind::Add, refusal, lower, nullptr, element};
-const DeviceOp kSub{ir::OpKind::Sub, refusal, lower, nullptr, element};
 const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element};
 const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element};
 const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element};

@@ -65,8 +65,14 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return std::vector<rk3588::Task>{task};
 }
 
+DeviceForm form(const ir::Graph&, size_t, bool) {
+  DeviceForm out;
+  out.ppu = true;
+  return out;
+}
+
 }  // namespace
 
-const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower};
+const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower, nullptr, form};
 
 }  // namespace peraxis::lower

@@ -1,8 +1,9 @@
-// The scalar arithmetic of LiteRT's quantized ADD, SUB and QUANTIZE (litert-arithmetic.md), shared by the
+// The scalar arithmetic of LiteRT's quantized ADD, SUB, QUANTIZE and MEAN (litert-arithmetic.md), shared by the
 // reference kernels and by the proof of how far a task of the NPU is from them.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "num/multiplier.hpp"
@@ -10,6 +11,14 @@
 namespace peraxis::num {
 
 inline constexpr int kFractionBits8 = 20, kFractionBits16 = 15;  // of 8-bit and 16-bit values
+
+// MEAN: the multiplier over `count`, the mantissa truncated.
+inline Multiplier divided(Multiplier multiplier, int64_t count) {
+  const int log2_count = 63 - std::countl_zero(static_cast<uint64_t>(count));
+  const int shift = std::min({log2_count, 32, 31 + multiplier.exponent});
+  const int64_t mantissa = (int64_t{multiplier.mantissa} << shift) / count;
+  return {static_cast<int32_t>(mantissa), multiplier.exponent - shift};
+}
 
 // Both operands are brought to twice the larger input scale with extra fraction bits, combined, and brought
 // to the output scale: three multipliers, each applied with two roundings.

@@ -71,7 +71,8 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
                  join_silu(index, static_cast<size_t>(partner))) {
         forms[index].part_of = partner;
       } else if (forms[index].table == nullptr) {  // else found with its partner
-        forms[index] = lower::device_form(graph, index, options.exact_elsewhere(), options.tables);
+        forms[index] =
+            lower::device_form(graph, index, options.exact_elsewhere(), {options.tables, options.ppu});
         refusals[index] = std::move(forms[index].refusal);
       }
       if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";

@@ -17,7 +17,8 @@ std::vector<int64_t> written_slots(const ir::Graph& graph, const Plan& plan) {
     if (!plan.on_device[op]) continue;
     if (!lower::device_views(graph, op).empty()) continue;  // they are where their input is
     const auto output = static_cast<size_t>(graph.ops[op].outputs[0]);
-    slots[output] = lower::round_up(ir::nhwc(graph.tensors[output]).c, rk3588::kAtomBytes);
+    const int64_t group = op < plan.forms.size() ? plan.forms[op].slot_group : rk3588::kAtomBytes;
+    slots[output] = lower::round_up(ir::nhwc(graph.tensors[output]).c, group);
   }
   for (const LayerPlan& layer : plan.layers) {
     if (!layer.on_npu() || layer.scattered) continue;

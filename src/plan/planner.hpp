@@ -41,6 +41,7 @@ struct PlannerOptions {
   // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
   // (npu/hardware.md 18 E9), and this its one switch.
   bool tables = true;
+  bool ppu = true;      // false: no task of the PPU (npu/corrections.md 5)
   bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;

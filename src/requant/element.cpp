@@ -1,12 +1,12 @@
-// The operand of the larger gain gets a factor of 14 to 15 bits, the other one in proportion; OUT_CVT brings
-// the sum to the output's scale. Several factors are tried: which of them rounds well depends on the scales.
+// One operand: it gets a factor of 14 to 15 bits, and OUT_CVT brings it to the output's scale. Several
+// factors are tried: which of them rounds well depends on the scales.
 #include "requant/element.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
-#include "num/elementwise.hpp"
+#include "num/multiplier.hpp"
 #include "num/rounding.hpp"
 #include "requant/parameters.hpp"
 
@@ -22,18 +22,14 @@ struct Operand {
 };
 
 struct Problem {
-  Operand a, b, y;
-  bool two = false;
-  int sign = 1;
+  Operand a, y;
   int32_t low = -128, high = 127;  // int8 domain
   std::optional<float> alpha;      // LEAKY_RELU
 
-  // The reference's output for int8-domain values.
-  int32_t reference(const num::AddSub& combine, const num::Multiplier& requantize, int32_t qa,
-                    int32_t qb) const {
+  // The reference's output for an int8-domain value.
+  int32_t reference(const num::Multiplier& requantize, int32_t qa) const {
     const int32_t v = qa - a.zero_point;
-    int64_t steps = two ? int64_t{combine(v, qb - b.zero_point, sign)}
-                        : int64_t{num::multiply_two_roundings(v, alpha && v < 0 ? leak() : requantize)};
+    int64_t steps = num::multiply_two_roundings(v, alpha && v < 0 ? leak() : requantize);
     if (alpha && v < 0 && *alpha < 0) steps = -steps;
     return static_cast<int32_t>(std::clamp<int64_t>(steps + y.zero_point, low, high));
   }
@@ -65,17 +61,11 @@ Result<Operand> operand(const ir::Graph& graph, size_t op, int32_t index) {
 Result<Problem> problem(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   Problem p;
-  p.two = op.kind == ir::OpKind::Add || op.kind == ir::OpKind::Sub;
-  p.sign = op.kind == ir::OpKind::Sub ? -1 : 1;
   p.a = PERAXIS_TRY(operand(graph, index, op.inputs[0]));
-  if (p.two) p.b = PERAXIS_TRY(operand(graph, index, op.inputs[1]));
   p.y = PERAXIS_TRY(operand(graph, index, op.outputs[0]));
-  const auto* binary = std::get_if<ir::BinaryAttributes>(&op.attributes);
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
   const ir::StoredRange range =
-      ir::activation_range(out, binary != nullptr             ? binary->activation
-                                : op.kind == ir::OpKind::Relu ? ir::Activation::Relu
-                                                              : ir::Activation::None);
+      ir::activation_range(out, op.kind == ir::OpKind::Relu ? ir::Activation::Relu : ir::Activation::None);
   if (const auto* leaky = std::get_if<ir::LeakyReluAttributes>(&op.attributes)) p.alpha = leaky->alpha;
   const int32_t domain = out.type == ir::DataType::UInt8 ? 128 : 0;
   p.low = range.low - domain;
@@ -83,40 +73,30 @@ Result<Problem> problem(const ir::Graph& graph, size_t index) {
   return p;
 }
 
-int32_t task_output(const ElementParams& e, int32_t qa, int32_t qb) {
+int32_t task_output(const ElementParams& e, int32_t qa) {
   int64_t v = int64_t{qa + e.addend} * e.factor;
   if (e.prelu_factor != 0 && v < 0) v = num::shift_ties_even(v * e.prelu_factor, e.prelu_shift);
-  v += int64_t{qb + e.operand_offset} * e.operand_factor;
   if (e.relu) v = std::max<int64_t>(v, 0);
   return static_cast<int32_t>(
       std::clamp<int64_t>(num::shift_ties_away(v * e.scale, e.shift) + e.offset, -128, 127));
 }
 
 void count(const Problem& p, ElementParams& e) {
-  const num::AddSub combine(p.a.scale, p.two ? p.b.scale : p.a.scale, p.y.scale, num::kFractionBits8);
   const num::Multiplier requantize = p.pass();
   e.inputs = e.differing = e.max = 0;
-  for (int32_t qa = -128; qa < 128; ++qa)
-    for (int32_t qb = p.two ? -128 : 127; qb < 128; ++qb) {
-      const int32_t apart = std::abs(task_output(e, qa, qb) - p.reference(combine, requantize, qa, qb));
-      ++e.inputs;
-      e.differing += apart != 0 ? 1 : 0;
-      e.max = std::max(e.max, apart);
-    }
+  for (int32_t qa = -128; qa < 128; ++qa) {
+    const int32_t apart = std::abs(task_output(e, qa) - p.reference(requantize, qa));
+    ++e.inputs;
+    e.differing += apart != 0 ? 1 : 0;
+    e.max = std::max(e.max, apart);
+  }
 }
 
-// The larger gain's operand has factor `f`.
 std::optional<ElementParams> with_factor(const Problem& p, int32_t f) {
-  const double gain_a = static_cast<double>(p.a.scale) / static_cast<double>(p.y.scale);
-  const double gain_b = p.two ? static_cast<double>(p.b.scale) / static_cast<double>(p.y.scale) : 0;
-  const double largest = std::max(gain_a, gain_b);
+  const double largest = static_cast<double>(p.a.scale) / static_cast<double>(p.y.scale);
   ElementParams e;
   e.addend = -p.a.zero_point;
-  e.factor = static_cast<int32_t>(std::lround(gain_a / largest * f));
-  if (p.two) {
-    e.operand_offset = -p.b.zero_point;
-    e.operand_factor = p.sign * static_cast<int32_t>(std::lround(gain_b / largest * f));
-  }
+  e.factor = f;
   if (p.alpha) {
     // A slope of up to 1 in 14 bits after the point, steeper ones with fewer.
     e.prelu_shift = 14;
@@ -144,8 +124,6 @@ Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op) {
     return fail(ErrorCode::Unsupported,
                 "{}: outputs are kept in {}..{}; the task has ReLU and the type's ends only",
                 graph.op_label(op), p.low, p.high);
-  if (p.two && !num::AddSub(p.a.scale, p.b.scale, p.y.scale, num::kFractionBits8).in_range)
-    return fail(ErrorCode::Unsupported, "{}: the output scale is too fine", graph.op_label(op));
   std::optional<ElementParams> best;
   for (int i = 0; i < kTries; ++i) {
     auto e = with_factor(p, kLargestFactor - i * (kLargestFactor / 2 / kTries));

@@ -1,5 +1,6 @@
-// ADD, SUB, RELU, LEAKY_RELU and QUANTIZE between 8-bit types as one task of the DPU alone: parameters, and
-// what is proved of them by trying every pair of input values against the reference's arithmetic.
+// ADD, SUB, MUL, MAXIMUM, MINIMUM, RELU, LEAKY_RELU and QUANTIZE between 8-bit types as one task of the DPU
+// alone: parameters, and what is proved of them by trying every pair of input values against the reference's
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,16 @@
 namespace peraxis::requant {
 
 // In the int8 domain (uint8 values less 128):
-//   y = sat8(round_half_away((max(0, )?)((a + addend) * factor + (b + operand_offset) * operand_factor) *
-//   scale / 2^shift)
-//       + offset)
+//   v = (a + addend) * factor + constant, combined with (b + operand_offset) * operand_factor
+//   y = sat8(round_half_away((max(0, )?)(v) * scale / 2^shift) + offset)
 struct ElementParams {
+  enum class Combine : uint8_t { Add, Multiply, Maximum, Minimum };
+
   int32_t addend = 0, factor = 1;
   int32_t operand_offset = 0, operand_factor = 0;  // factor 0: there is no operand
   int32_t prelu_factor = 0, prelu_shift = 0;       // factor 0: negative values are like others
+  Combine combine = Combine::Add;
+  int32_t constant = 0;
   bool relu = false;
   int32_t scale = 1, shift = 0, offset = 0;
   // Against the reference, over all inputs: 65536 pairs, or 256 values.
@@ -26,8 +30,11 @@ struct ElementParams {
   int32_t max = 0;
 };
 
-// Parameters with the fewest differences; an error says why the task cannot express the operator. `add`,
-// `sub`, `relu`, `leaky_relu` and `quantize` of int8 or uint8 activations with one scale each, no constants.
+// Parameters with the fewest differences; an error says why the task cannot express the operator.
+// `relu`, `leaky_relu` and `quantize` of int8 or uint8 activations with one scale each.
 Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op);
+// `add`, `sub`, `mul`, `maximum` and `minimum`; a is input `main`. The other input may be a constant: only
+// its values count then, and a single one needs no operand.
+Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t main);
 
 }  // namespace peraxis::requant

@@ -1,7 +1,9 @@
-// Additions, subtractions, rectifiers and changes of scale on the machine model, over every pair of input
-// values: what the compiler counted in advance (requant/element.hpp) is what comes out, and never more
-// than 1.
+// Element-wise operators on the machine model, over every pair of input values: what the compiler counted in
+// advance (requant/element.hpp) is what comes out, and never more than 1. Operands may be constants, on
+// either side, or activations of one pixel or one channel.
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "base/rng.hpp"
 #include "plan/planner.hpp"
@@ -11,82 +13,208 @@
 namespace peraxis::property {
 namespace {
 
-// Every pair of bytes once: 256 rows of 16 columns of 16 channels.
-Case all_pairs(ir::OpKind kind, uint64_t seed) {
-  base::Rng rng(seed);
+enum class Second : uint8_t { Activation, ConstantMap, OneValue };
+
+bool takes_two(ir::OpKind kind) {
+  return kind == ir::OpKind::Add || kind == ir::OpKind::Sub || kind == ir::OpKind::Mul ||
+         kind == ir::OpKind::Maximum || kind == ir::OpKind::Minimum;
+}
+
+bool compares(ir::OpKind kind) {
+  return kind == ir::OpKind::Maximum || kind == ir::OpKind::Minimum;
+}
+
+struct Maker {
+  base::Rng rng;
   Case out;
-  out.seed = seed;
-  const bool unsigned_type = rng.one_in(3);
-  const auto tensor = [&](float scale) {
+  bool unsigned_type;
+
+  explicit Maker(uint64_t seed) : rng(seed), unsigned_type(rng.one_in(3)) { out.seed = seed; }
+
+  int32_t tensor(float scale, std::vector<int32_t> shape) {
     ir::Tensor t;
     t.name = fmt::format("t{}", out.graph.tensors.size());
     t.type = unsigned_type ? ir::DataType::UInt8 : ir::DataType::Int8;
-    t.shape = {1, 256, 16, 16};
+    t.shape = std::move(shape);
     const int64_t zero = rng.uniform(0, 255);
     t.quant = {{scale}, {unsigned_type ? zero : zero - 128}, 0};
     out.graph.tensors.push_back(std::move(t));
     return static_cast<int32_t>(out.graph.tensors.size() - 1);
-  };
-  const auto scale = [&] { return static_cast<float>(std::exp(rng.uniform_real(-5, 1))); };
-  ir::Op op;
-  op.kind = kind;
-  const float first = scale();
-  op.inputs.push_back(tensor(first));
-  const bool two = kind == ir::OpKind::Add || kind == ir::OpKind::Sub;
-  if (two) op.inputs.push_back(tensor(rng.one_in(4) ? first : scale()));
-  op.outputs.push_back(tensor(rng.one_in(4) ? first : scale()));
-  if (kind == ir::OpKind::LeakyRelu)
-    op.attributes = ir::LeakyReluAttributes{static_cast<float>(rng.uniform_real(-0.5, 1.5))};
-  else if (!two)
-    op.attributes = ir::NoAttributes{};
-  else
-    op.attributes = ir::BinaryAttributes{rng.one_in(3) ? ir::Activation::Relu : ir::Activation::None};
-  out.graph.inputs = op.inputs;
-  out.graph.outputs = op.outputs;
-  out.graph.ops.push_back(std::move(op));
+  }
+  float scale() { return static_cast<float>(std::exp(rng.uniform_real(-5, 1))); }
+  ir::Attributes attributes(ir::OpKind kind) {
+    if (kind == ir::OpKind::LeakyRelu)
+      return ir::LeakyReluAttributes{static_cast<float>(rng.uniform_real(-0.5, 1.5))};
+    if (!takes_two(kind) || compares(kind)) return ir::NoAttributes{};
+    return ir::BinaryAttributes{rng.one_in(3) ? ir::Activation::Relu : ir::Activation::None};
+  }
+  // Of a product, so that outputs spread over the type.
+  float output_scale(ir::OpKind kind, float a, float b) {
+    if (kind == ir::OpKind::Mul) return a * b * static_cast<float>(std::exp(rng.uniform_real(3, 6)));
+    return rng.one_in(4) ? a : scale();
+  }
+};
+
+// Every pair of bytes once: 256 rows of 16 columns of 16 channels.
+Case all_pairs(ir::OpKind kind, uint64_t seed, Second second) {
+  Maker m(seed);
+  const std::vector<int32_t> shape{1, 256, 16, 16};
   Bytes a(65536), b(65536);
   for (size_t i = 0; i < a.size(); ++i) {
     a[i] = static_cast<uint8_t>(i >> 8);
     b[i] = static_cast<uint8_t>(i);
   }
-  out.inputs = {a};
-  if (two) out.inputs.push_back(b);
-  return out;
+  ir::Op op;
+  op.kind = kind;
+  const float first = m.scale(), other = m.rng.one_in(4) ? first : m.scale();
+  op.inputs.push_back(m.tensor(first, shape));
+  if (takes_two(kind)) {
+    const int32_t t = m.tensor(other, second == Second::OneValue ? std::vector<int32_t>{1} : shape);
+    op.inputs.push_back(t);
+    ir::Tensor& tensor = m.out.graph.tensors[static_cast<size_t>(t)];
+    tensor.is_constant = second != Second::Activation;
+    if (second == Second::ConstantMap) tensor.data = b;
+    if (second == Second::OneValue) tensor.data = {static_cast<uint8_t>(m.rng.uniform(0, 255))};
+    if (second != Second::Activation && m.rng.one_in(2)) std::swap(op.inputs[0], op.inputs[1]);
+  }
+  op.outputs.push_back(m.tensor(m.output_scale(kind, first, other), shape));
+  op.attributes = m.attributes(kind);
+  m.out.inputs = {a};
+  if (takes_two(kind) && second == Second::Activation) m.out.inputs.push_back(b);
+  for (const int32_t t : op.inputs)
+    if (!m.out.graph.tensor(t).is_constant) m.out.graph.inputs.push_back(t);
+  m.out.graph.outputs = op.outputs;
+  m.out.graph.ops.push_back(std::move(op));
+  return m.out;
+}
+
+struct Tally {
+  int64_t ran = 0, exact = 0;
+};
+
+// Runs the operator where it has a form; returns that form.
+std::optional<lower::DeviceForm> run_one(const Case& test, size_t tasks, Bytes& got, Bytes& want) {
+  if (const auto verified = ir::verify(test.graph); !verified) return std::nullopt;
+  const lower::DeviceForm form = lower::device_form(test.graph, 0, false);
+  if (!form.refusal.empty()) return std::nullopt;
+  plan::Plan plan;
+  plan.on_device = {true};
+  plan.forms = {form};
+  const auto executable =
+      compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan);
+  EXPECT_TRUE(executable) << executable.error().text();
+  if (!executable) return std::nullopt;
+  EXPECT_EQ(executable->tasks.size(), tasks);
+  const auto machine = run_on_machine(*executable, test.inputs);
+  const auto kernels = run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef);
+  EXPECT_TRUE(machine) << machine.error().text();
+  EXPECT_TRUE(kernels) << kernels.error().text();
+  if (!machine || !kernels) return std::nullopt;
+  got = (*machine)[0];
+  want = (*kernels)[0];
+  return form;
+}
+
+void expect_counted(ir::OpKind kind, uint64_t seed, Second second, Tally& tally) {
+  const Case test = all_pairs(kind, seed, second);
+  SCOPED_TRACE(test.text());
+  Bytes got, want;
+  const auto form = run_one(test, 1, got, want);
+  if (!form) return;
+  int64_t differing = 0;
+  for (size_t v = 0; v < got.size(); ++v) differing += got[v] != want[v] ? 1 : 0;
+  // Of one varying operand every value came 256 times.
+  const bool pairs = takes_two(kind) && second != Second::OneValue;
+  EXPECT_EQ(differing, form->element.differing * (pairs ? 1 : 256));
+  EXPECT_LE(largest_difference(test.graph.tensor(test.graph.outputs[0]).type, got, want), 1);
+  if (compares(kind)) {
+    EXPECT_EQ(differing, 0);
+  }
+  ++tally.ran;
+  tally.exact += differing == 0 ? 1 : 0;
 }
 
 TEST(ElementPairs, TheCountIsWhatComesOut) {
-  int64_t ran = 0, exact = 0;
+  Tally tally;
   for (const ir::OpKind kind :
        {ir::OpKind::Add, ir::OpKind::Sub, ir::OpKind::Quantize, ir::OpKind::Relu, ir::OpKind::LeakyRelu})
-    for (uint64_t i = 0; i < 60 && !::testing::Test::HasFailure(); ++i) {
-      const Case test = all_pairs(kind, first_seed(950'000 + i));
-      SCOPED_TRACE(test.text());
-      const auto params = requant::element_parameters(test.graph, 0);
-      if (!params || params->max > 1) continue;
-      const auto verified = ir::verify(test.graph);
-      if (!verified) continue;
-      plan::Plan plan;
-      plan.on_device = {true};
-      plan.forms = {lower::DeviceForm{{}, *params}};
-      const auto executable =
-          compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan);
-      ASSERT_TRUE(executable) << executable.error().text();
-      ASSERT_EQ(executable->tasks.size(), 1U);
-      const auto got = run_on_machine(*executable, test.inputs);
-      const auto want = run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef);
-      ASSERT_TRUE(got) << got.error().text();
-      ASSERT_TRUE(want) << want.error().text();
-      int64_t differing = 0;
-      for (size_t v = 0; v < 65536; ++v) differing += (*got)[0][v] != (*want)[0][v] ? 1 : 0;
-      // One operand: every value came 256 times.
-      EXPECT_EQ(differing, params->differing * (test.inputs.size() == 1 ? 256 : 1));
-      EXPECT_LE(largest_difference(test.graph.tensor(test.graph.outputs[0]).type, (*got)[0], (*want)[0]), 1);
-      ++ran;
-      exact += differing == 0 ? 1 : 0;
+    for (uint64_t i = 0; i < 60 && !::testing::Test::HasFailure(); ++i)
+      expect_counted(kind, first_seed(950'000 + i), Second::Activation, tally);
+  EXPECT_GT(tally.ran, 100);
+  EXPECT_GT(tally.exact, 10);
+  EXPECT_LT(tally.exact, tally.ran);
+}
+
+TEST(ElementPairs, ProductsAndComparisons) {
+  for (const ir::OpKind kind : {ir::OpKind::Mul, ir::OpKind::Maximum, ir::OpKind::Minimum}) {
+    Tally tally;
+    for (uint64_t i = 0; i < 24 && !::testing::Test::HasFailure(); ++i)
+      expect_counted(kind, first_seed(951'000 + i), Second::Activation, tally);
+    EXPECT_GT(tally.ran, 16) << ir::op_name(kind);
+  }
+}
+
+TEST(ElementPairs, Constants) {
+  for (const Second second : {Second::ConstantMap, Second::OneValue})
+    for (const ir::OpKind kind :
+         {ir::OpKind::Add, ir::OpKind::Sub, ir::OpKind::Mul, ir::OpKind::Maximum, ir::OpKind::Minimum}) {
+      Tally tally;
+      for (uint64_t i = 0; i < 16 && !::testing::Test::HasFailure(); ++i)
+        expect_counted(kind, first_seed(952'000 + i), second, tally);
+      EXPECT_GT(tally.ran, 8) << ir::op_name(kind);
     }
-  EXPECT_GT(ran, 100);
-  EXPECT_GT(exact, 10);
-  EXPECT_LT(exact, ran);
+}
+
+// Activations and constants that are repeated to the output's size. Without a difference counted in advance
+// the outputs are equal.
+TEST(ElementPairs, Repeated) {
+  int64_t ran = 0;
+  for (uint64_t i = 0; i < 60 && !::testing::Test::HasFailure(); ++i) {
+    Maker m(first_seed(953'000 + i));
+    const auto h = static_cast<int32_t>(m.rng.uniform(1, 12)), w = static_cast<int32_t>(m.rng.uniform(2, 12));
+    const auto c = static_cast<int32_t>(m.rng.uniform(2, 70));
+    ir::Op op;
+    op.kind = std::array{ir::OpKind::Mul, ir::OpKind::Add, ir::OpKind::Sub, ir::OpKind::Maximum,
+                         ir::OpKind::Minimum}[static_cast<size_t>(m.rng.uniform(0, 4))];
+    const float first = m.scale(), other = m.scale();
+    op.inputs.push_back(m.tensor(first, {1, h, w, c}));
+    const std::array<std::vector<int32_t>, 4> shapes = {std::vector{1, 1, 1, c}, std::vector{1, h, w, 1},
+                                                        std::vector{1, 1, w, 1}, std::vector{c}};
+    const auto shape = static_cast<size_t>(m.rng.uniform(0, 3));
+    op.inputs.push_back(m.tensor(other, shapes[shape]));
+    ir::Tensor& second = m.out.graph.tensors.back();
+    second.is_constant = shape >= 2 || m.rng.one_in(3);
+    Bytes values(static_cast<size_t>(second.elements()));
+    for (uint8_t& v : values) v = static_cast<uint8_t>(m.rng.uniform(0, 255));
+    Bytes map(static_cast<size_t>(h * w * c));
+    for (uint8_t& v : map) v = static_cast<uint8_t>(m.rng.uniform(0, 255));
+    if (second.is_constant) second.data = values;
+    const bool constant = second.is_constant, swapped = m.rng.one_in(2);
+    m.out.graph.inputs = {op.inputs[0]};
+    m.out.inputs = {map};
+    if (!constant) {
+      m.out.graph.inputs.push_back(op.inputs[1]);
+      m.out.inputs.push_back(values);
+    }
+    if (swapped) std::swap(op.inputs[0], op.inputs[1]);
+    op.outputs.push_back(m.tensor(m.output_scale(op.kind, first, other), {1, h, w, c}));
+    op.attributes = m.attributes(op.kind);
+    m.out.graph.outputs = op.outputs;
+    const bool one_value = constant && std::ranges::all_of(values, [&](uint8_t v) { return v == values[0]; });
+    m.out.graph.ops.push_back(op);
+    size_t tasks = 1;
+    if (!constant && shape == 0)  // one copy, then twice as many pixels each time
+      tasks += 1 + static_cast<size_t>(std::ceil(std::log2(h * w)));
+    if (!constant && shape == 1 && !one_value) ++tasks;
+    SCOPED_TRACE(m.out.text());
+    Bytes got, want;
+    const auto form = run_one(m.out, tasks, got, want);
+    if (!form) continue;
+    ++ran;
+    EXPECT_LE(largest_difference(m.out.graph.tensor(op.outputs[0]).type, got, want),
+              form->element.differing == 0 ? 0 : 1);
+  }
+  EXPECT_GT(ran, 30);
 }
 
 }  // namespace

@@ -1,27 +1,17 @@
 // MEAN of quantized values: the division by the number of elements is folded into the multiplier, whose
 // mantissa is truncated, not rounded. float32: a sum in order, then one division.
-#include <algorithm>
-#include <bit>
-
 #include "kernels/reference/reduction.hpp"
 #include "kernels/registry.hpp"
-#include "num/multiplier.hpp"
+#include "num/elementwise.hpp"
 
 namespace peraxis::kernels::reference {
 namespace {
-
-num::Multiplier fold_count(num::Multiplier multiplier, int64_t count) {
-  const int log2_count = 63 - std::countl_zero(static_cast<uint64_t>(count));
-  const int shift = std::min({log2_count, 32, 31 + multiplier.exponent});
-  const int64_t mantissa = (int64_t{multiplier.mantissa} << shift) / count;
-  return {static_cast<int32_t>(mantissa), multiplier.exponent - shift};
-}
 
 template <class T>
 void quantized(const Context& context, const Reduction& reduction) {
   const Quant x = quant_of(context.input(0));
   const Quant y = quant_of(context.output());
-  const num::Multiplier multiplier = fold_count(
+  const num::Multiplier multiplier = num::divided(
       num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale)), reduction.count);
   const auto sums = fold<T, int64_t>(context, reduction, 0, [](int64_t sum, T value) { return sum + value; });
   const ir::StoredRange range = ir::type_range(context.output().type);

@@ -13,7 +13,9 @@
 namespace peraxis::rk3588 {
 
 // PPU: every output is the maximum of a window; padded positions never win (npu/corrections.md 7.1 item 5).
+// Or the average of a window without padding (npu/hardware.md 14.3).
 struct PoolTask {
+  bool average = false;
   int64_t in_width = 0, in_height = 0;
   int64_t out_width = 0, out_height = 0;
   int64_t channels = 0;                                                     // multiple of 16
@@ -24,8 +26,9 @@ struct PoolTask {
 };
 
 // DPU alone: y = sat8(round((v + w) * out_scale / 2^out_shift) + out_offset) with
-//   v = (a + addend) * factor                 a: the main tensor
+//   v = (a + addend) * factor + constant      a: the main tensor
 //   w = (e + operand_offset) * operand_factor e: a second tensor of the same shape, when there is one
+// or v * w, or the larger or smaller of both;
 // where v, with a prelu_factor, becomes round_half_even(v * prelu_factor / 2^prelu_shift) when it is
 // negative, and, with `relu`, negative sums become 0. Without scaling (factor 1, out_scale 1, ...) a copy.
 // With a table (and then neither prelu_factor nor operand) v becomes the table at v * 128 + 64 (look_up.hpp).
@@ -35,13 +38,15 @@ struct ElementTask {
     int64_t plane = 0;
     int32_t offset = 0;
     int32_t factor = 1;  // -32768..32767; the converter does not shift
+    enum class Combine : uint8_t { Add, Multiply, Maximum, Minimum } combine = Combine::Add;
   };
 
   int64_t width = 0, height = 0, channels = 0;  // channels: multiple of 16
   SymbolicAddress input, output;
   int64_t in_plane = 0, out_plane = 0;
   int32_t addend = 0;
-  int32_t factor = 1;  // -32768..32767
+  int32_t factor = 1;    // -32768..32767
+  int32_t constant = 0;  // not together with a prelu_factor
   std::optional<Operand> operand;
   int32_t prelu_factor = 0, prelu_shift = 0;  // factor 0: none
   bool relu = false;

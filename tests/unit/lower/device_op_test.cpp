@@ -155,8 +155,8 @@ TEST(DeviceOps, Arithmetic) {
   g.tensors[2].quant.scale[0] = 0.1312F;
   EXPECT_THAT(device_refusal(g, 0, false), IsEmpty());
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("of 65536 inputs would give another value"));
-  g.tensors[1].shape = {1, 1, 1, 16};
-  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("another shape"));
+  g.tensors[1].shape = {1, 4, 1, 16};
+  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("'t1' is 4x1x16, the output 4x4x16: one pixel or one"));
   EXPECT_THAT(
       device_refusal(one(ir::OpKind::Softmax, {{1, 10}}, {{1, 10}}, ir::SoftmaxAttributes{}), 0, false),
       HasSubstr("softmax has no form on the NPU"));
@@ -165,7 +165,7 @@ TEST(DeviceOps, Arithmetic) {
 TEST(DeviceOps, Tables) {
   ir::Graph g = one(ir::OpKind::HardSwish, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, ir::NoAttributes{});
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
-  EXPECT_THAT(device_form(g, 0, true, false).refusal, HasSubstr("look-up tables were not to be used"));
+  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal, HasSubstr("look-up tables were not to be used"));
   g.tensors[0].quant.scale[0] = 0;
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("'t0' has not one positive scale"));
   EXPECT_THAT(device_refusal(one(ir::OpKind::Tanh, {{4, 20}}, {{4, 20}}, ir::NoAttributes{}), 0, false),
@@ -175,7 +175,7 @@ TEST(DeviceOps, Tables) {
   g.tensors[0].quant.scale[0] = 0.0731F;
   EXPECT_EQ(device_form(g, 0, false).table, nullptr);
   EXPECT_NE(device_form(g, 0, true).table, nullptr);
-  EXPECT_THAT(device_form(g, 0, true, false).refusal, HasSubstr("of 256 inputs would give another value"));
+  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal, HasSubstr("of 256 inputs would give another value"));
   // A product is a function of one value when the other operand is one constant.
   g = one(ir::OpKind::Mul, {{1, 4, 4, 16}, {1}}, {{1, 4, 4, 16}}, ir::BinaryAttributes{ir::Activation::None});
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("mul has no form on the NPU"));

@@ -1,0 +1,245 @@
+// AVERAGE_POOL_2D and MEAN over rows and columns: sums of windows in a depthwise task, whose requantization
+// divides (requant/average.hpp); where a convolution cannot have the window, the PPU's average.
+#include <algorithm>
+#include <cmath>
+
+#include "ir/shape.hpp"
+#include "lower/device_op.hpp"
+#include "lower/tiling.hpp"
+#include "lower/window_sums.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+using requant::AverageGoal;
+using requant::AverageParams;
+
+constexpr int64_t kPpuLargest = 16;  // window and stride (npu/hardware.md 14.4)
+
+// What an operator averages.
+struct Averages {
+  Windows windows;     // without padding
+  bool whole = false;  // one output pixel from the whole plane
+  int64_t channels = 0;
+  AverageGoal goal;
+};
+
+std::string result_refusal(const ir::Graph& graph, const ir::Op& op) {
+  if (std::string why = map_refusal(graph, op.inputs[0]); !why.empty()) return why;
+  const ir::Tensor& in = graph.tensor(op.inputs[0]);
+  const ir::Tensor& out = graph.tensor(op.outputs[0]);
+  if (out.type != in.type)
+    return fmt::format("'{}' is {}, the input {}", out.name, ir::data_type_name(out.type),
+                       ir::data_type_name(in.type));
+  if (out.quant.scale.size() != 1) return fmt::format("'{}' has {} scales", out.name, out.quant.scale.size());
+  return {};
+}
+
+// One axis of a pool: where its only window lies, or that all of its windows are whole.
+struct Span {
+  int64_t first = 0, count = 0;
+  bool whole_windows = true;
+};
+
+Span span(int64_t in, int64_t filter, int64_t stride, const ir::SpatialAxis& axis) {
+  const int64_t first = std::max<int64_t>(-axis.before, 0);
+  return {first, std::min(filter - axis.before, in) - first,
+          axis.before <= 0 && (axis.out - 1) * stride - axis.before + filter <= in};
+}
+
+const ir::PoolAttributes& pool_of(const ir::Graph& graph, size_t index) {
+  return *std::get_if<ir::PoolAttributes>(&graph.ops[index].attributes);
+}
+
+std::string pool_refusal(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  if (std::string why = result_refusal(graph, op); !why.empty()) return why;
+  if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
+  const ir::PoolAttributes& a = pool_of(graph, index);
+  const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
+  const Span rows =
+      span(in.h, a.filter_h, a.stride_h, ir::spatial_axis(in.h, a.filter_h, a.stride_h, 1, a.padding));
+  const Span columns =
+      span(in.w, a.filter_w, a.stride_w, ir::spatial_axis(in.w, a.filter_w, a.stride_w, 1, a.padding));
+  const bool whole = out.h == 1 && out.w == 1 && rows.count == in.h && columns.count == in.w;
+  if (!whole && (!rows.whole_windows || !columns.whole_windows))
+    return fmt::format(
+        "windows of {}x{} at the border hold fewer pixels of the {}x{} map, and a task divides "
+        "all sums by one number",
+        a.filter_h, a.filter_w, in.h, in.w);
+  return {};
+}
+
+Averages pool_averages(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  const ir::PoolAttributes& a = pool_of(graph, index);
+  const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
+  Averages averages;
+  averages.channels = in.c;
+  averages.whole = out.h == 1 && out.w == 1 && a.filter_h >= in.h && a.filter_w >= in.w;
+  averages.windows = {in.h, in.w, a.filter_h, a.filter_w, a.stride_h, a.stride_w, out.h, out.w};
+  if (averages.whole) averages.windows = {in.h, in.w, in.h, in.w};
+  if (out.h == 1) averages.windows.stride_h = 1;
+  if (out.w == 1) averages.windows.stride_w = 1;
+  averages.goal = requant::pool_goal(graph.tensor(op.outputs[0]), a.activation, averages.windows.taps());
+  return averages;
+}
+
+std::string mean_refusal(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  if (std::string why = result_refusal(graph, op); !why.empty()) return why;
+  const auto axes = ir::reduce_axes(graph, op);
+  if (!axes) return axes.error().message;
+  for (const int64_t axis : *axes)
+    if (axis != 1 && axis != 2)
+      return fmt::format("it averages over dimension {}; rows (1) and columns (2) are possible", axis);
+  return {};
+}
+
+Averages mean_averages(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0]));
+  const auto axes = ir::reduce_axes(graph, op);
+  const bool rows = std::ranges::find(*axes, 1) != axes->end();
+  const bool columns = std::ranges::find(*axes, 2) != axes->end();
+  Averages averages;
+  averages.channels = in.c;
+  averages.whole = (rows || in.h == 1) && (columns || in.w == 1);
+  averages.windows = {in.h, in.w, rows ? in.h : 1, columns ? in.w : 1,
+                      1,    1,    rows ? 1 : in.h, columns ? 1 : in.w};
+  averages.goal =
+      requant::mean_goal(graph.tensor(op.inputs[0]), graph.tensor(op.outputs[0]), averages.windows.taps());
+  return averages;
+}
+
+// How far the reference itself is from the rounded mean: its first rounding, and what its multiplier lost.
+double reference_distance(const AverageGoal& goal) {
+  const double lost = std::ldexp(1.0, -20);
+  return goal.two_roundings ? std::ldexp(0.5, goal.two_roundings->exponent) + lost : lost;
+}
+
+// Both stages are proved to round to the nearest; the mean of rounded means is then within spread / 2 input
+// units of the mean, and outputs whose real values are less than 1 apart differ by at most 1.
+DeviceForm staged_form(const Averages& a, DeviceForm form) {
+  const int64_t pixels = a.windows.view_h * a.windows.view_w;
+  const double gain = a.goal.gain * static_cast<double>(pixels);
+  const double most = 2 * (0.999 - reference_distance(a.goal)) / gain;
+  const auto stages = two_stages(a.windows.view_h, a.windows.view_w, a.channels, most);
+  if (!stages)
+    return {fmt::format("{} pixels become one, and a mean of means with output steps of {:.3g} input steps "
+                        "could be off by more than 1",
+                        pixels, 1 / gain),
+            {}};
+  const int64_t taps = stages->first.taps();
+  const AverageGoal first =
+      requant::nearest_goal(taps, 1.0 / static_cast<double>(taps), a.goal.zero, a.goal.zero, -128, 127);
+  const AverageGoal second =
+      requant::nearest_goal(stages->second.taps(), a.goal.gain * static_cast<double>(taps), a.goal.zero,
+                            a.goal.offset, a.goal.low, a.goal.high);
+  for (const AverageGoal* goal : {&first, &second}) {
+    const auto params = requant::average_parameters(*goal);
+    if (!params || params->certificate.differing != 0)
+      return {fmt::format("a mean of {} means of {} pixels has no exact parameters", second.count, taps), {}};
+    form.averages.push_back(*params);
+  }
+  return form;
+}
+
+DeviceForm averages_form(const Averages& a, bool exact) {
+  DeviceForm form;
+  form.slot_group = rk3588::kDepthwiseGroup;
+  const auto one = a.whole ? one_window(a.windows.view_h, a.windows.view_w) : std::optional(a.windows);
+  if (!one && !exact) return staged_form(a, std::move(form));
+  if (!one)
+    return {fmt::format("{} pixels become one: more than a task sums, and sums of sums are rounded",
+                        a.windows.view_h * a.windows.view_w),
+            {}};
+  form.refusal = windows_refusal(*one, a.channels);
+  if (!form.refusal.empty()) return form;
+  const auto params = requant::average_parameters(a.goal);
+  if (!params) return {"its activation range falls between the steps of the output converter", {}};
+  const requant::Certificate& proved = params->certificate;
+  if (proved.max > (exact ? 0 : 1))
+    return {
+        fmt::format("{} of {} sums would give another value than the reference, by up to {}; {} is allowed",
+                    proved.differing, proved.values, proved.max, exact ? 0 : 1),
+        {}};
+  form.averages = {*params};
+  return form;
+}
+
+DeviceForm pool_form(const ir::Graph& graph, size_t index, bool exact) {
+  const Averages a = pool_averages(graph, index);
+  DeviceForm form = averages_form(a, exact);
+  if (form.refusal.empty()) return form;
+  const Windows& w = a.windows;
+  if (std::max({w.kernel_h, w.kernel_w, w.stride_h, w.stride_w}) > kPpuLargest) return form;
+  if (a.goal.low > -128 || a.goal.high < 127) return form;
+  const requant::Certificate proved = requant::ppu_average(a.goal, w.kernel_w, w.kernel_h);
+  if (proved.max > 1 || (exact && proved.differing > 0)) return form;
+  form = {};
+  form.ppu = true;
+  return form;
+}
+
+DeviceForm mean_form(const ir::Graph& graph, size_t index, bool exact) {
+  return averages_form(mean_averages(graph, index), exact);
+}
+
+Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const DeviceForm& form,
+                                                 const DevicePlaces& places) {
+  std::vector<rk3588::Task> tasks;
+  const CubeAt& in = places.inputs[0];
+  if (form.averages.size() == 1) {
+    const auto one = a.whole ? one_window(a.windows.view_h, a.windows.view_w) : std::optional(a.windows);
+    PERAXIS_TRY(add_window_sums(*one, false, a.channels, a.goal.zero, form.averages[0], in, places.output,
+                                places.memory, tasks));
+    return tasks;
+  }
+  const double gain = a.goal.gain * static_cast<double>(a.windows.view_h * a.windows.view_w);
+  const auto stages = two_stages(a.windows.view_h, a.windows.view_w, a.channels,
+                                 2 * (0.999 - reference_distance(a.goal)) / gain);
+  const int64_t parts = stages->second.taps();
+  const CubeAt partial{
+      {places.memory.add_activation(parts * round_up(a.channels, rk3588::kDepthwiseGroup)), 0}, parts};
+  PERAXIS_TRY(add_window_sums(stages->first, stages->bands, a.channels, a.goal.zero, form.averages[0], in,
+                              partial, places.memory, tasks));
+  PERAXIS_TRY(add_window_sums(stages->second, false, a.channels, a.goal.zero, form.averages[1], partial,
+                              places.output, places.memory, tasks));
+  return tasks;
+}
+
+Result<std::vector<rk3588::Task>> lower_pool(const ir::Graph& graph, size_t index, const DeviceForm& form,
+                                             const DevicePlaces& places) {
+  const Averages a = pool_averages(graph, index);
+  if (!form.ppu) return lower_averages(a, form, places);
+  rk3588::PoolTask task;
+  task.average = true;
+  task.in_width = a.windows.view_w;
+  task.in_height = a.windows.view_h;
+  task.out_width = a.windows.out_w;
+  task.out_height = a.windows.out_h;
+  task.channels = round_up(a.channels, rk3588::kAtomBytes);
+  task.kernel_width = a.windows.kernel_w;
+  task.kernel_height = a.windows.kernel_h;
+  task.stride_x = a.windows.stride_w;
+  task.stride_y = a.windows.stride_h;
+  task.input = places.inputs[0].address;
+  task.in_plane = places.inputs[0].plane;
+  task.output = places.output.address;
+  task.out_plane = places.output.plane;
+  return std::vector<rk3588::Task>{task};
+}
+
+Result<std::vector<rk3588::Task>> lower_mean(const ir::Graph& graph, size_t index, const DeviceForm& form,
+                                             const DevicePlaces& places) {
+  return lower_averages(mean_averages(graph, index), form, places);
+}
+
+}  // namespace
+
+const DeviceOp kAveragePool{ir::OpKind::AveragePool2D, pool_refusal, lower_pool, nullptr, pool_form};
+const DeviceOp kMean{ir::OpKind::Mean, mean_refusal, lower_mean, nullptr, mean_form};
+
+}  // namespace peraxis::lower

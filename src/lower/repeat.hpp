@@ -1,0 +1,24 @@
+// Operands that are smaller than the output, made as large as it: constants in constant memory, activations
+// by tasks.
+#pragma once
+
+#include <vector>
+
+#include "lower/device_op.hpp"
+
+namespace peraxis::lower {
+
+// The constant as a cube of the shape of `map`, repeated along the dimensions of size 1.
+CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan& memory);
+
+// One pixel, [1,1,1,C], as a whole plane: copies that double what is there.
+CubeAt repeat_pixel(const CubeAt& pixel, const ir::Nhwc& map, MemoryPlan& memory,
+                    std::vector<rk3588::Task>& tasks);
+
+// One channel, [1,H,W,1], in every channel: a direct convolution with weights 1.
+Result<CubeAt> repeat_channel(const CubeAt& channel, const ir::Nhwc& map, MemoryPlan& memory,
+                              std::vector<rk3588::Task>& tasks);
+// Why it cannot, as a sentence; empty when it can.
+std::string repeat_channel_refusal(const ir::Nhwc& map);
+
+}  // namespace peraxis::lower
