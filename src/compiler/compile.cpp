@@ -27,24 +27,27 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
-// A tensor whose channel sets lie where the tasks wrote them, with a placement that says in which slots. Made
-// plain (by the host) only when an NPU operator needs it so.
+// A tensor on the device: a placement, and in which slots of it the channels are.
+struct Cube {
+  View view;
+  int32_t placement = -1;
+  lower::Layout layout;
+};
+
+// A tensor whose channel sets lie where the tasks wrote them, and that the plan does not let its readers take
+// so. Made plain (by the host) only when an NPU operator needs it.
 struct Scattered {
   View view;
-  lower::InputCube cube;
   int32_t placement = -1;
-  bool readable = false;  // the plan lets its consumers read it there
-  exe::HostStep gather;   // without regions
+  exe::HostStep gather;  // without regions
   std::vector<lower::Region> regions;
 };
 
 struct TensorState {
   bool on_host = false;
-  std::vector<std::pair<View, int32_t>> on_device;  // view, placement index
+  std::vector<Cube> on_device;
   std::optional<Scattered> scattered;
 };
-
-using rk3588::kAtomBytes;
 
 class Compiler {
  public:
@@ -114,7 +117,7 @@ class Compiler {
   void to_host(int32_t tensor) {
     TensorState& s = state(tensor);
     if (s.on_host || (s.on_device.empty() && !s.scattered)) return;
-    const int32_t from = s.on_device.empty() ? s.scattered->placement : s.on_device.front().second;
+    const int32_t from = s.on_device.empty() ? s.scattered->placement : s.on_device.front().placement;
     plan_.steps.push_back(placement_step(exe::StepKind::Download, from));
     s.on_host = true;
   }
@@ -127,57 +130,58 @@ class Compiler {
     return step;
   }
 
-  // A place of the tensor's channels, in their order or in slots of their own.
-  int32_t make_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address, int64_t slots,
-                         std::vector<int32_t> slot_of = {}) {
+  // A place of the tensor's channels.
+  int32_t make_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address,
+                         const lower::Layout& layout) {
     const ir::Tensor& t = graph_.tensor(tensor);
     exe::Placement placement;
     placement.tensor = tensor;
-    placement.cube = {kActivationBuffer, 0, view.h, view.w, slots, 1};
+    placement.cube = {kActivationBuffer, 0, view.h, view.w, layout.slots, 1};
     placement.c = view.c;
     placement.is_uint8 = t.type == ir::DataType::UInt8;
     placement.zero_point = static_cast<int32_t>(t.quant.zero_point[0]) - (placement.is_uint8 ? 128 : 0);
-    placement.slot_of = std::move(slot_of);
+    placement.slot_of = layout.slot_of;
     plan_.placements.push_back(std::move(placement));
     plan_.placement_addresses.push_back(address);
     return static_cast<int32_t>(plan_.placements.size() - 1);
   }
 
-  int32_t add_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address, int64_t slots) {
-    const int32_t index = make_placement(tensor, view, address, slots);
-    state(tensor).on_device.emplace_back(view, index);
+  int32_t add_placement(int32_t tensor, const View& view, rk3588::SymbolicAddress address,
+                        const lower::Layout& layout) {
+    const int32_t index = make_placement(tensor, view, address, layout);
+    state(tensor).on_device.push_back({view, index, layout});
     return index;
   }
 
-  int32_t to_device(int32_t tensor, const View& view) {
+  // The tensor as a cube of the device; `any_order`: with its channels in whatever slots they are.
+  Cube to_device(int32_t tensor, const View& view, bool any_order) {
     TensorState& s = state(tensor);
     if (s.scattered && s.scattered->view == view && s.on_device.empty() && !s.on_host)
       add_host_step(exe::StepKind::Gather, tensor, view, s.scattered->gather, s.scattered->regions);
-    for (const auto& [have, placement] : s.on_device)
-      if (have == view) return placement;
+    for (const Cube& cube : s.on_device)
+      if (cube.view == view && (any_order || cube.layout.plain())) return cube;
     to_host(tensor);
-    const int64_t slots = lower::round_up(view.c, kAtomBytes);
+    const lower::Layout layout = lower::plain_layout(view.c);
     const int32_t placement =
-        add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * slots), 0}, slots);
+        add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * layout.slots), 0}, layout);
     plan_.steps.push_back(placement_step(exe::StepKind::Upload, placement));
-    return placement;
+    return s.on_device.back();
   }
 
   Status lower_npu(const plan::LayerPlan& chosen) {
     const ir::Op& op = graph_.ops[chosen.op];
     const lower::Geometry& g = chosen.geometry;
     const View view{g.in_rows(), g.in_w, g.in_c};
-    const int32_t source = ir::conv_operands(op).input;
     if (op.kind == ir::OpKind::TransposeConv) cpu_constants_.insert(op.inputs[0]);  // the output's shape
-    const std::optional<Scattered>& scattered = state(source).scattered;
-    const lower::InputCube input =
-        scattered && scattered->readable && scattered->view == view && lower::takes_scattered_input(g)
-            ? scattered->cube
-            : lower::plain_input(g, address_of(to_device(source, view)));
+    const Cube cube = to_device(ir::conv_operands(op).input, view, lower::takes_scattered_input(g));
+    const lower::InputCube input = cube.layout.plain()
+                                       ? lower::plain_input(g, address_of(cube.placement))
+                                       : lower::InputCube{address_of(cube.placement), cube.layout};
+    const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
-    const lower::LoweredLayer lowered =
-        PERAXIS_TRY(lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits,
-                                             plan_.memory, true, home_of(op.outputs[0])));
+    const lower::LoweredLayer lowered = PERAXIS_TRY(
+        lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
+                                 true, by_tasks ? home_of(op.outputs[0]) : rk3588::SymbolicAddress{}));
     plan_.memory.touch(input.address.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     add_tasks(chosen.op, g, lowered);
@@ -226,26 +230,28 @@ class Compiler {
     const ir::Op& op = graph_.ops[index];
     keep_sizes(index);
     if (chosen_.part_of(index) >= 0) return {};
-    lower::DevicePlaces places{{}, {}, plan_.memory};
-    for (const int32_t t : lower::device_inputs(graph_, index, chosen_.forms[index])) {
+    const lower::DeviceForm& form = chosen_.forms[index];
+    const lower::ChannelOrder order = lower::channel_order(graph_, index, form);
+    lower::DevicePlaces places{{}, {}, plan_.memory, {}};
+    std::vector<lower::Part> parts;
+    for (const int32_t t : lower::device_inputs(graph_, index, form)) {
       const View view = view_of(graph_.tensor(t));
-      places.inputs.push_back({address_of(to_device(t, view)), view.h * view.w});
+      const Cube cube = to_device(t, view, order != lower::ChannelOrder::Plain);
+      places.inputs.push_back({address_of(cube.placement), view.h * view.w, cube.layout.slots});
+      parts.push_back({view.c, cube.layout, 0});
     }
-    if (const std::vector<int64_t> views = lower::device_views(graph_, index); !views.empty()) {
-      for (size_t i = 0; i < views.size(); ++i) {
-        const View part = view_of(graph_.tensor(op.outputs[i]));
-        rk3588::SymbolicAddress place = places.inputs.back().address;
-        place.offset += views[i] * part.h * part.w;
-        add_placement(op.outputs[i], part, place, lower::round_up(part.c, kAtomBytes));
-      }
+    if (order == lower::ChannelOrder::Parts) {
+      add_parts(op, lower::device_views(graph_, index), parts.front().layout, places.inputs.front().address);
       return {};
     }
+    lower::Layout layout = lower::plain_layout(ir::nhwc(graph_.tensor(op.outputs[0])).c);
+    if (order == lower::ChannelOrder::Kept) layout = parts.front().layout;
+    if (order == lower::ChannelOrder::Joined) layout = join(index, parts, places.first_slots);
     const View view = view_of(graph_.tensor(op.outputs[0]));
-    const rk3588::SymbolicAddress output = place_for(op.outputs[0]);
-    places.output = {output, view.h * view.w};
+    const rk3588::SymbolicAddress output = place_for(op.outputs[0], layout.slots);
+    places.output = {output, view.h * view.w, layout.slots};
     const int32_t scratch = plan_.memory.allocations();
-    const std::vector<rk3588::Task> tasks =
-        PERAXIS_TRY(lower::lower_device_op(graph_, index, chosen_.forms[index], places));
+    const std::vector<rk3588::Task> tasks = PERAXIS_TRY(lower::lower_device_op(graph_, index, form, places));
     for (const lower::CubeAt& input : places.inputs) plan_.memory.touch(input.address.allocation, clock_);
     plan_.memory.touch(output.allocation, clock_);
     for (int32_t a = scratch; a < plan_.memory.allocations(); ++a) plan_.memory.touch(a, clock_);
@@ -256,15 +262,38 @@ class Compiler {
       info.kind = task_kind(task);
       info.rows = static_cast<int32_t>(view.h);
       if (const auto* part = std::get_if<rk3588::ElementTask>(&task); part != nullptr && part->table) {
-        const int64_t before = (part->output.offset - output.offset) / kAtomBytes;
+        const int64_t before = (part->output.offset - output.offset) / rk3588::kAtomBytes;
         info.first_row = static_cast<int32_t>(before / view.w);
         info.rows = static_cast<int32_t>(part->height);
       }
       info.real_input_channels = info.real_output_channels = static_cast<int32_t>(view.c);
       plan_.tasks.push_back({info, task});
     }
-    add_placement(op.outputs[0], view, output, lower::round_up(view.c, kAtomBytes));
+    add_placement(op.outputs[0], view, output, layout);
     return {};
+  }
+
+  // Outputs that are parts of a map, where it is.
+  void add_parts(const ir::Op& op, const std::vector<int64_t>& first_channels, const lower::Layout& whole,
+                 rk3588::SymbolicAddress address) {
+    for (size_t i = 0; i < first_channels.size(); ++i) {
+      const View part = view_of(graph_.tensor(op.outputs[i]));
+      const lower::ChannelRange range = lower::channel_range(whole, first_channels[i], part.c);
+      add_placement(op.outputs[i], part,
+                    {address.allocation, address.offset + range.first_slot * part.h * part.w}, range.layout);
+    }
+  }
+
+  // Parts lie where the plan has them; alone, an operator's lie one behind the other.
+  lower::Layout join(size_t index, std::vector<lower::Part>& parts, std::vector<int64_t>& first_slots) const {
+    const auto planned = chosen_.placing.joins.find(index);
+    int64_t slots = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      parts[i].first_slot = planned == chosen_.placing.joins.end() ? slots : planned->second[i];
+      first_slots.push_back(parts[i].first_slot);
+      slots = std::max(slots, parts[i].first_slot + parts[i].layout.slots);
+    }
+    return lower::join(parts, slots);
   }
 
   rk3588::SymbolicAddress address_of(int32_t placement) const {
@@ -273,23 +302,25 @@ class Compiler {
 
   // In the output of the concatenation that takes the tensor, or nowhere.
   rk3588::SymbolicAddress home_of(int32_t tensor) {
-    const auto home = chosen_.homes.find(tensor);
-    if (home == chosen_.homes.end()) return {};
+    const auto home = chosen_.placing.homes.find(tensor);
+    if (home == chosen_.placing.homes.end()) return {};
     const View view = view_of(graph_.tensor(tensor));
-    rk3588::SymbolicAddress place = place_for(home->second.tensor);
-    place.offset += home->second.first_channel * view.h * view.w;
+    const int32_t whole = home->second.tensor;
+    rk3588::SymbolicAddress place =
+        place_for(whole, chosen_.placing.layouts[static_cast<size_t>(whole)].slots);
+    place.offset += home->second.first_slot * view.h * view.w;
     return place;
   }
 
-  // Where a plain cube of the tensor goes: its home, or one allocation of its own.
-  rk3588::SymbolicAddress place_for(int32_t tensor) {
+  // Where a cube of the tensor goes: its home, or one allocation of its own.
+  rk3588::SymbolicAddress place_for(int32_t tensor, int64_t slots) {
     if (const rk3588::SymbolicAddress home = home_of(tensor); home.allocation >= 0) return home;
     const auto known = cubes_.find(tensor);
     if (known != cubes_.end()) return {known->second, 0};
     const View view = view_of(graph_.tensor(tensor));
     // The last part of a concatenation may write a whole group of dummy channels behind it.
-    const int64_t slots = lower::round_up(view.c, kAtomBytes) + rk3588::kDepthwiseGroup;
-    return {cubes_[tensor] = plan_.memory.add_activation(view.h * view.w * slots), 0};
+    const int64_t bytes = view.h * view.w * (slots + rk3588::kDepthwiseGroup);
+    return {cubes_[tensor] = plan_.memory.add_activation(bytes), 0};
   }
 
   void add_tasks(size_t op, const lower::Geometry& g, const lower::LoweredLayer& lowered) {
@@ -317,7 +348,7 @@ class Compiler {
     const View view{g.out_rows(), g.out_w, g.out_c};
     if (params.host == HostWork::None) {
       add_placement(output, view, {lowered.regions[0].allocation, lowered.regions[0].offset},
-                    lowered.regions[0].slots);
+                    lower::plain_layout(view.c));
       return;
     }
     exe::HostStep host;
@@ -344,10 +375,13 @@ class Compiler {
       host.channels.push_back(channel);
     }
     if (params.host == HostWork::Gather) {
-      lower::InputCube cube = lower::scattered_output(lowered, g);
-      const int32_t placement = make_placement(output, view, cube.address, cube.slots, cube.slot_of);
-      state(output).scattered = {view,      std::move(cube), placement,
-                                 scattered, std::move(host), lowered.regions};
+      const lower::Layout layout = lower::scattered_layout(lowered, g);
+      const rk3588::SymbolicAddress place{lowered.regions[0].allocation, lowered.regions[0].offset};
+      if (scattered)
+        add_placement(output, view, place, layout);
+      else
+        state(output).scattered = {view, make_placement(output, view, place, layout), std::move(host),
+                                   lowered.regions};
       return;
     }
     add_host_step(params.host == HostWork::Requantize ? exe::StepKind::Requantize : exe::StepKind::Correct,
@@ -356,10 +390,10 @@ class Compiler {
 
   void add_host_step(exe::StepKind kind, int32_t tensor, const View& view, exe::HostStep host,
                      const std::vector<lower::Region>& regions) {
-    const int64_t slots = lower::round_up(view.c, kAtomBytes);
+    const lower::Layout layout = lower::plain_layout(view.c);
     rk3588::SymbolicAddress place = home_of(tensor);
-    if (place.allocation < 0) place = {plan_.memory.add_activation(view.h * view.w * slots), 0};
-    const int32_t placement = add_placement(tensor, view, place, slots);
+    if (place.allocation < 0) place = {plan_.memory.add_activation(view.h * view.w * layout.slots), 0};
+    const int32_t placement = add_placement(tensor, view, place, layout);
     for (const lower::Region& region : regions) {
       host.regions.push_back({kActivationBuffer, 0, region.h, region.w, region.slots, region.element_bytes});
       plan_.host_regions.push_back({region.allocation, region.offset});

@@ -220,7 +220,7 @@ Result<std::vector<rk3588::Task>> lower_pool(const ir::Graph& graph, size_t inde
   task.in_height = a.windows.view_h;
   task.out_width = a.windows.out_w;
   task.out_height = a.windows.out_h;
-  task.channels = round_up(a.channels, rk3588::kAtomBytes);
+  task.channels = places.inputs[0].slots;
   task.kernel_width = a.windows.kernel_w;
   task.kernel_height = a.windows.kernel_h;
   task.stride_x = a.windows.stride_w;

@@ -1,13 +1,10 @@
-// CONCATENATION of channels: each input is copied behind the one before. A surface holds 16 channels, so
-// every part but the last must fill its surfaces.
+// CONCATENATION of channels: each input is copied to its place, unless its producer wrote it there. A part
+// begins with a surface of its own; slots between the last channel of a part and the next surface hold
+// anything, so a reader finds the channels by the output's layout.
 #include "lower/device_op.hpp"
-#include "lower/tiling.hpp"
-#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
-
-using rk3588::kAtomBytes;
 
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
@@ -18,13 +15,10 @@ std::string refusal(const ir::Graph& graph, size_t index) {
     return fmt::format("it joins along dimension {}, not channels", attributes->axis);
   if (ir::activation_range(out, attributes->activation) != ir::type_range(out.type))
     return "it has an activation";
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (std::string why = map_refusal(graph, op.inputs[i]); !why.empty()) return why;
-    const ir::Tensor& in = graph.tensor(op.inputs[i]);
-    if (!same_quantization(in, out)) return fmt::format("'{}' has another scale than the output", in.name);
-    const int64_t c = ir::nhwc(in).c;
-    if (i + 1 < op.inputs.size() && c % kAtomBytes != 0)
-      return fmt::format("'{}' has {} channels and others follow: no multiple of {}", in.name, c, kAtomBytes);
+  for (const int32_t t : op.inputs) {
+    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+    if (!same_quantization(graph.tensor(t), out))
+      return fmt::format("'{}' has another scale than the output", graph.tensor(t).name);
   }
   return {};
 }
@@ -33,24 +27,20 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
                                         const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
   std::vector<rk3588::Task> tasks;
-  int64_t surface = 0;
   for (size_t i = 0; i < places.inputs.size(); ++i) {
-    const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[i]));
-    const int64_t channels = round_up(in.c, kAtomBytes);
+    const CubeAt& input = places.inputs[i];
     const rk3588::SymbolicAddress place{
         places.output.address.allocation,
-        places.output.address.offset + surface * places.output.plane * kAtomBytes};
-    surface += channels / kAtomBytes;
+        places.output.address.offset + places.first_slots[i] * places.output.plane};
     // A producer that wrote its part in place needs no copy.
-    if (places.inputs[i].address.allocation == place.allocation &&
-        places.inputs[i].address.offset == place.offset)
-      continue;
+    if (input.address.allocation == place.allocation && input.address.offset == place.offset) continue;
+    const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[i]));
     rk3588::ElementTask task;
     task.width = in.w;
     task.height = in.h;
-    task.channels = channels;
-    task.input = places.inputs[i].address;
-    task.in_plane = places.inputs[i].plane;
+    task.channels = input.slots;
+    task.input = input.address;
+    task.in_plane = input.plane;
     task.output = place;
     task.out_plane = places.output.plane;
     tasks.emplace_back(task);
@@ -60,6 +50,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kConcatenation{ir::OpKind::Concatenation, refusal, lower};
+const DeviceOp kConcatenation{ir::OpKind::Concatenation, refusal, lower, nullptr, nullptr,
+                              ChannelOrder::Joined};
 
 }  // namespace peraxis::lower

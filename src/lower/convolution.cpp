@@ -57,7 +57,7 @@ struct Context {
   LoweredLayer& out;
   int32_t shared_output;          // allocation of all regions; -1: one each
   bool pack;                      // false: only shapes, addresses and sizes; constants stay empty
-  rk3588::SymbolicAddress place;  // of the only region, when it is given
+  rk3588::SymbolicAddress place;  // of the first region, when it is given
 };
 
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
@@ -157,7 +157,8 @@ void add_region(const Context& x, int64_t slots, int32_t element_bytes) {
   Region region{-1, 0, x.g.out_rows(), x.g.out_w, slots, element_bytes};
   if (x.place.allocation >= 0) {
     region.allocation = x.place.allocation;
-    region.offset = x.place.offset;
+    region.offset =
+        x.out.regions.empty() ? x.place.offset : x.out.regions.back().offset + x.out.regions.back().bytes();
   } else if (x.shared_output >= 0) {
     region.allocation = x.shared_output;
     if (!x.out.regions.empty()) region.offset = x.out.regions.back().offset + x.out.regions.back().bytes();
@@ -173,8 +174,8 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   const auto count = static_cast<int64_t>(set.channels.size());
   Program p;
   p.set = p.region = set_index;
-  p.in_channels = x.input.slots;
-  p.in_channels_real = x.input.slot_of.empty() ? x.g.in_c : x.input.slots;
+  p.in_channels = x.input.layout.slots;
+  p.in_channels_real = x.input.layout.slot_of.empty() ? x.g.in_c : x.input.layout.slots;
   p.out_slots = round_up(count + (sums ? 1 : 0), kKernelGroup);
   p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
   for (int64_t s = 0; s < count; ++s) {
@@ -184,8 +185,8 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   }
   std::vector<int64_t> channel_in(static_cast<size_t>(p.in_channels), -1);  // by input slot
   for (int64_t c = 0; c < x.g.in_c; ++c)
-    channel_in[static_cast<size_t>(x.input.slot_of.empty() ? c : x.input.slot_of[static_cast<size_t>(c)])] =
-        c;
+    channel_in[static_cast<size_t>(
+        x.input.layout.slot_of.empty() ? c : x.input.layout.slot_of[static_cast<size_t>(c)])] = c;
   // Dummy input channels hold whatever the cube holds: the weight that cancels CPEND's term.
   const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
   if (x.pack)
@@ -351,11 +352,11 @@ Status lower_grouped(const Context& x, const ChannelSet& set, int32_t set_index)
 }  // namespace
 
 InputCube plain_input(const Geometry& g, rk3588::SymbolicAddress address) {
-  return {address, round_up(g.in_c, kAtomBytes), {}};
+  return {address, plain_layout(g.in_c)};
 }
 
-InputCube scattered_output(const LoweredLayer& lowered, const Geometry& g) {
-  InputCube out{{lowered.regions.front().allocation, 0}, 0, {}};
+Layout scattered_layout(const LoweredLayer& lowered, const Geometry& g) {
+  Layout out;
   std::vector<int64_t> first_slot;
   for (const Region& region : lowered.regions) {
     first_slot.push_back(out.slots);
@@ -392,12 +393,9 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
                         graph.ops[op].kind == ir::OpKind::TransposeConv};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
-  const bool scattered = params.host == requant::HostWork::Gather;
-  const Context x{g,       layer,
-                  weights, input,
-                  limits,  memory,
-                  out,     scattered ? memory.add_activation(0) : -1,
-                  pack,    params.host == requant::HostWork::None ? output : rk3588::SymbolicAddress{}};
+  const bool together = params.host == requant::HostWork::Gather && output.allocation < 0;
+  const Context x{g,    layer, weights, input, limits, memory, out, together ? memory.add_activation(0) : -1,
+                  pack, output};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);

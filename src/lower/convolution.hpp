@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "lower/cube_layout.hpp"
 #include "lower/geometry.hpp"
 #include "lower/memory_plan.hpp"
 #include "lower/tiling.hpp"
@@ -46,22 +47,20 @@ struct LoweredLayer {
 // The input cube, [slots/16][in_h][in_w][16].
 struct InputCube {
   rk3588::SymbolicAddress address;
-  int64_t slots = 0;  // multiple of 16
-  // Slot of every input channel; empty: channel c is in slot c. Slots that hold no channel may hold anything.
-  std::vector<int32_t> slot_of;
+  Layout layout;
 };
 // The cube as a plain upload or a one-set layer makes it.
 InputCube plain_input(const Geometry& geometry, rk3588::SymbolicAddress address);
 
-// Where the channels of a layer of several int8 sets are found when its regions are read as one cube.
-// Only for HostWork::Gather.
-InputCube scattered_output(const LoweredLayer& lowered, const Geometry& geometry);
+// Where the channels of a layer of several int8 sets are found when its regions are read as one cube, which
+// begins with the first region. Only for HostWork::Gather.
+Layout scattered_layout(const LoweredLayer& lowered, const Geometry& geometry);
 
 // Whether the operator can read its input channels in any order: direct convolutions only.
 bool takes_scattered_input(const Geometry& geometry);
 
 // `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates. With
-// `output`, a layer of one set and no host work writes there; else the regions are new allocations.
+// `output` the regions lie there, one behind the other; else they are new allocations.
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
                                        const TileLimits& limits, MemoryPlan& memory, bool pack = true,

@@ -3,13 +3,15 @@
 #include <array>
 
 #include "lower/table.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
 
-constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit,    &kAdd,
-                                   &kRelu,    &kLeakyRelu,     &kSub,           &kQuantize, &kAveragePool,
-                                   &kMean,    &kMul,           &kMaximum,       &kMinimum};
+constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit, &kSplitV,
+                                   &kSlice,   &kStridedSlice,  &kAdd,           &kRelu,  &kLeakyRelu,
+                                   &kSub,     &kQuantize,      &kAveragePool,   &kMean,  &kMul,
+                                   &kMaximum, &kMinimum};
 constexpr int64_t kLargestExtent = 8192;  // 13 bits, minus one (npu/hardware.md 4.4)
 
 const DeviceOp* find(ir::OpKind kind) {
@@ -82,9 +84,44 @@ Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t
                                                   const DeviceForm& form, const DevicePlaces& places) {
   if (form.table != nullptr) return look_ups(graph, index, form, places);
   const DeviceOp* device = find(graph.ops[index].kind);
-  if (device != nullptr && device->views != nullptr) return std::vector<rk3588::Task>();
   if (device == nullptr) return fail(ErrorCode::Internal, "{} has no form on the NPU", graph.op_label(index));
+  if (channel_order(graph, index, form) == ChannelOrder::Parts) return std::vector<rk3588::Task>();
   return device->lower(graph, index, form, places);
+}
+
+ChannelOrder channel_order(const ir::Graph& graph, size_t index, const DeviceForm& form) {
+  if (form.table != nullptr) return ChannelOrder::Kept;
+  const DeviceOp* device = find(graph.ops[index].kind);
+  if (device == nullptr) return ChannelOrder::Plain;
+  return device->views != nullptr && !device->views(graph, index).empty() ? ChannelOrder::Parts
+                                                                          : device->order;
+}
+
+std::string misaligned(const ir::Graph& graph, size_t index, const DeviceForm& form) {
+  using rk3588::kAtomBytes;
+  const ir::Op& op = graph.ops[index];
+  switch (channel_order(graph, index, form)) {
+    case ChannelOrder::Plain:
+    case ChannelOrder::Kept:
+      return {};
+    case ChannelOrder::Parts: {
+      const std::vector<int64_t> views = device_views(graph, index);
+      for (size_t i = 0; i < views.size(); ++i)
+        if (views[i] % kAtomBytes != 0)
+          return fmt::format("'{}' begins at channel {}: no multiple of {}", graph.tensor(op.outputs[i]).name,
+                             views[i], kAtomBytes);
+      return {};
+    }
+    case ChannelOrder::Joined:
+      for (size_t i = 0; i + 1 < op.inputs.size(); ++i) {
+        const ir::Tensor& in = graph.tensor(op.inputs[i]);
+        if (const int64_t c = ir::nhwc(in).c; c % kAtomBytes != 0)
+          return fmt::format("'{}' has {} channels and others follow: no multiple of {}", in.name, c,
+                             kAtomBytes);
+      }
+      return {};
+  }
+  return {};
 }
 
 std::vector<int64_t> device_views(const ir::Graph& graph, size_t index) {

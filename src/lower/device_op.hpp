@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
+#include "lower/cube_layout.hpp"
 #include "lower/memory_plan.hpp"
 #include "requant/average.hpp"
 #include "requant/element.hpp"
@@ -17,10 +18,11 @@
 
 namespace peraxis::lower {
 
-// A cube [surfaces][plane][16] in device memory; channel c is byte c % 16 of surface c / 16.
+// A cube [slots / 16][plane][16] in device memory; slot s is byte s % 16 of surface s / 16.
 struct CubeAt {
   rk3588::SymbolicAddress address;
   int64_t plane = 0;  // atoms from one surface to the next
+  int64_t slots = 0;  // multiple of 16
 };
 
 // Where an operator's tasks read and write, and where they may have more: constants, scratch activations.
@@ -28,6 +30,7 @@ struct DevicePlaces {
   std::vector<CubeAt> inputs;  // of device_inputs
   CubeAt output;
   MemoryPlan& memory;
+  std::vector<int64_t> first_slots;  // of a concatenation: where each input begins in the output
 };
 
 // How the NPU runs an operator: found once, by the planner.
@@ -56,6 +59,17 @@ DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, ChipBlocks
 // The activations that the operator's tasks read, in order.
 std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const DeviceForm& form);
 
+// What becomes of channels that lie in slots of their own (lower/cube_layout.hpp).
+enum class ChannelOrder : uint8_t {
+  Plain,   // inputs must have channel c in slot c
+  Kept,    // the output has every channel in the slot it has in the one input
+  Parts,   // outputs are parts of the input, where it is
+  Joined,  // the output has the inputs' slots, one input behind the other
+};
+ChannelOrder channel_order(const ir::Graph& graph, size_t op, const DeviceForm& form);
+// Why the channels of the output are not in their order even when the inputs' are; else empty.
+std::string misaligned(const ir::Graph& graph, size_t op, const DeviceForm& form);
+
 // The operator's tasks; `form` is its device_form.
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op, const DeviceForm& form,
                                                   const DevicePlaces& places);
@@ -74,9 +88,10 @@ struct DeviceOp {
   std::vector<int64_t> (*views)(const ir::Graph& graph, size_t op) = nullptr;
   // Operators with arithmetic: what else is refused, and the parameters.
   DeviceForm (*form)(const ir::Graph& graph, size_t op, bool exact) = nullptr;
+  ChannelOrder order = ChannelOrder::Plain;  // unless it has views
 };
-extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kAdd, kSub, kRelu, kLeakyRelu,
-    kQuantize;
+extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kSplitV, kSlice, kStridedSlice, kAdd,
+    kSub, kRelu, kLeakyRelu, kQuantize;
 extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum;
 
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.

@@ -1,8 +1,6 @@
 // RELU, LEAKY_RELU and QUANTIZE between 8-bit types: one task of the DPU alone
 // (requant/element.hpp).
 #include "lower/device_op.hpp"
-#include "lower/tiling.hpp"
-#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
@@ -40,7 +38,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   rk3588::ElementTask task;
   task.width = map.w;
   task.height = map.h;
-  task.channels = round_up(map.c, rk3588::kAtomBytes);
+  task.channels = places.inputs[0].slots;
   task.input = places.inputs[0].address;
   task.in_plane = places.inputs[0].plane;
   task.output = places.output.address;
@@ -58,8 +56,8 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element};
-const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element};
-const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element};
+const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element, ChannelOrder::Kept};
+const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element, ChannelOrder::Kept};
+const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element, ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

@@ -1,7 +1,5 @@
 // MAX_POOL_2D on the PPU: a comparison of stored values, whatever their scale.
 #include "lower/device_op.hpp"
-#include "lower/tiling.hpp"
-#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
@@ -49,7 +47,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   task.in_height = in.h;
   task.out_width = out.w;
   task.out_height = out.h;
-  task.channels = round_up(in.c, rk3588::kAtomBytes);
+  task.channels = places.inputs[0].slots;
   task.kernel_width = w.pool->filter_w;
   task.kernel_height = w.pool->filter_h;
   task.stride_x = w.pool->stride_w;
@@ -73,6 +71,6 @@ DeviceForm form(const ir::Graph&, size_t, bool) {
 
 }  // namespace
 
-const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower, nullptr, form};
+const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower, nullptr, form, ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

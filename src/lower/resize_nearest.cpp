@@ -1,6 +1,5 @@
 // RESIZE_NEAREST_NEIGHBOR to twice the size: un-pooling, one task a surface of 16 channels.
 #include "lower/device_op.hpp"
-#include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -26,7 +25,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
                                         const DevicePlaces& places) {
   const ir::Nhwc in = ir::nhwc(graph.tensor(graph.ops[index].inputs[0]));
   std::vector<rk3588::Task> tasks;
-  for (int64_t s = 0; s < round_up(in.c, kAtomBytes) / kAtomBytes; ++s) {
+  for (int64_t s = 0; s < places.inputs[0].slots / kAtomBytes; ++s) {
     rk3588::UpsampleTask task;
     task.width = in.w;
     task.height = in.h;
@@ -41,6 +40,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kResizeNearest{ir::OpKind::ResizeNearestNeighbor, refusal, lower};
+const DeviceOp kResizeNearest{
+    ir::OpKind::ResizeNearestNeighbor, refusal, lower, nullptr, nullptr, ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

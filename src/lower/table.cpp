@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "lower/tiling.hpp"
 #include "requant/table.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -81,7 +80,7 @@ std::vector<rk3588::Task> look_ups(const ir::Graph& graph, size_t op, const Devi
                                    const DevicePlaces& places) {
   const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[op].outputs[0]));
   rk3588::ElementTask task;
-  task.channels = round_up(map.c, rk3588::kAtomBytes);
+  task.channels = places.inputs[0].slots;
   task.in_plane = places.inputs[0].plane;
   task.out_plane = places.output.plane;
   task.table = form.table;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
+#include <span>
 
 #include "ir/operands.hpp"
 #include "lower/table.hpp"
+#include "plan/placing.hpp"
 
 namespace peraxis::plan {
 namespace {
@@ -21,22 +22,6 @@ std::string not_expressed(Strategy strategy, const Error& error) {
   return fmt::format("{} cannot express it: {}", requant::strategy_name(strategy), error.message);
 }
 
-const std::vector<size_t>& readers_of(const Network& network, size_t producer) {
-  return network.npu_readers[static_cast<size_t>(network.graph.ops[producer].outputs[0])];
-}
-
-// Whether every reader on the NPU is a direct convolution over the same map.
-bool readers_take_scattered(const Network& network, size_t producer) {
-  const lower::Geometry made = lower::geometry(network.graph, producer);
-  const std::vector<size_t>& readers = readers_of(network, producer);
-  return std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
-    if (network.on_device[reader]) return false;
-    const lower::Geometry read = lower::geometry(network.graph, reader);
-    return lower::takes_scattered_input(read) && read.in_rows() == made.out_rows() &&
-           read.in_w == made.out_w && read.in_c == made.out_c;
-  });
-}
-
 }  // namespace
 
 Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
@@ -46,17 +31,14 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       npu_readers(graph_.tensors.size()),
       on_device(graph_.ops.size()),
       forms(graph_.ops.size()),
+      made_on_npu(graph_.tensors.size()),
+      any_order(graph_.tensors.size()),
       dead(ir::dead_operators(graph_)) {
-  made_on_npu.resize(graph.tensors.size());
-  const std::vector<int32_t> partners = lower::silu_partners(graph);
+  find_forms();
+  if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     const ir::Op& op = graph.ops[index];
-    if (dead[index] && !ir::is_convolution_like(op.kind)) {
-      refusals[index] = "nothing reads it";
-      continue;
-    }
     if (ir::is_convolution_like(op.kind)) {
-      refusals[index] = lower::npu_refusal(graph, index);
       if (!refusals[index].empty()) continue;
       npu_readers[static_cast<size_t>(ir::conv_operands(op).input)].push_back(index);
     } else {
@@ -64,18 +46,8 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
       const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {
         return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
       });
-      const int32_t partner = fed ? partners[index] : -1;
-      if (options.convolutions_only) {
-        refusals[index] = "the NPU was to run convolutions only";
-      } else if (options.tables && partner > static_cast<int32_t>(index) &&
-                 join_silu(index, static_cast<size_t>(partner))) {
-        forms[index].part_of = partner;
-      } else if (forms[index].table == nullptr) {  // else found with its partner
-        forms[index] =
-            lower::device_form(graph, index, options.exact_elsewhere(), {options.tables, options.ppu});
-        refusals[index] = std::move(forms[index].refusal);
-      }
-      if (refusals[index].empty() && !fed) refusals[index] = "its data are on the host";
+      if (refusals[index].empty())
+        refusals[index] = fed ? order_refusal(op, index) : "its data are on the host";
       on_device[index] = refusals[index].empty();
       if (!on_device[index]) continue;
       if (forms[index].part_of < 0)
@@ -86,12 +58,41 @@ Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
   }
 }
 
+// How every operator could run, wherever its data are.
+void Network::find_forms() {
+  const std::vector<int32_t> partners = lower::silu_partners(graph);
+  for (size_t index = 0; index < graph.ops.size(); ++index) {
+    if (ir::is_convolution_like(graph.ops[index].kind)) {
+      refusals[index] = lower::npu_refusal(graph, index);
+    } else if (dead[index]) {
+      refusals[index] = "nothing reads it";
+    } else if (options.convolutions_only) {
+      refusals[index] = "the NPU was to run convolutions only";
+    } else if (const int32_t partner = partners[index]; options.tables &&
+                                                        partner > static_cast<int32_t>(index) &&
+                                                        join_silu(index, static_cast<size_t>(partner))) {
+      forms[index].part_of = partner;
+    } else if (forms[index].table == nullptr) {  // else found with its partner
+      forms[index] =
+          lower::device_form(graph, index, options.exact_elsewhere(), {options.tables, options.ppu});
+      refusals[index] = std::move(forms[index].refusal);
+    }
+  }
+}
+
 // The MUL's form becomes that of both, if there is one.
 bool Network::join_silu(size_t logistic, size_t mul) {
   lower::DeviceForm form = lower::silu_form(graph, logistic, mul);
   if (!form.refusal.empty()) return false;
   forms[mul] = std::move(form);
   return true;
+}
+
+std::string Network::order_refusal(const ir::Op& op, size_t index) const {
+  if (std::ranges::all_of(op.outputs, [&](int32_t t) { return any_order[static_cast<size_t>(t)]; }))
+    return {};
+  const std::string why = lower::misaligned(graph, index, forms[index]);
+  return why.empty() ? why : why + ", and a reader of the output takes channels in their order only";
 }
 
 Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t op) {
@@ -117,7 +118,7 @@ Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions
                                lower::plain_input(geometry_, {0, 0}), planning.limits, scratch, false));
   std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
-    penalty = scatter_penalty(*network_, op_, lower::scattered_output(lowered, geometry_));
+    penalty = scatter_penalty(*network_, op_, lower::scattered_layout(lowered, geometry_));
   out.cost =
       layer_cost(lowered, geometry_, penalty ? requant::HostWork::None : out.params.host, planning.cost);
   if (penalty) out.cost.add(*penalty);
@@ -182,43 +183,6 @@ Result<std::vector<Candidate>> LayerCandidates::better_than(const Candidate& fir
     kept.push_back(std::move(candidate));
   }
   return kept;
-}
-
-std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const lower::InputCube& cube) {
-  if (!readers_take_scattered(network, producer)) return std::nullopt;
-  const ir::Graph& graph = network.graph;
-  const PlannerOptions& options = network.options;
-  Cost penalty;
-  for (const size_t op : readers_of(network, producer)) {
-    const lower::Geometry g = lower::geometry(graph, op);
-    // One int8 set: what tiles look like does not depend on the parameters.
-    requant::LayerParams params;
-    params.sets.resize(1);
-    params.sets[0].dpu.multiply = true;
-    params.sets[0].channels.resize(static_cast<size_t>(g.out_c));
-    std::iota(params.sets[0].channels.begin(), params.sets[0].channels.end(), 0);
-    params.sets[0].params.resize(static_cast<size_t>(g.out_c));
-    const auto cost_with = [&](const lower::InputCube& input) -> std::optional<Cost> {
-      lower::MemoryPlan scratch;
-      const auto lowered =
-          lower::lower_convolution(graph, op, {}, params, input, options.limits, scratch, false);
-      if (!lowered) return std::nullopt;
-      return layer_cost(*lowered, g, params.host, options.cost);
-    };
-    const auto plain = cost_with(lower::plain_input(g, {0, 0})), scattered = cost_with(cube);
-    if (!plain || !scattered) return std::nullopt;
-    penalty.tasks += scattered->tasks - plain->tasks;
-    penalty.mac_cycles += scattered->mac_cycles - plain->mac_cycles;
-    penalty.bytes += scattered->bytes - plain->bytes;
-    penalty.npu_ms += scattered->npu_ms - plain->npu_ms;
-  }
-  // Worth it when the readers lose less than the host's gathering costs. A forced strategy keeps the number
-  // of tasks it is known for.
-  const lower::Geometry made = lower::geometry(graph, producer);
-  const double gathering = layer_cost({}, made, requant::HostWork::Gather, options.cost).host_ms;
-  const bool worth =
-      options.forced ? penalty.tasks == 0 && penalty.npu_ms <= gathering : penalty.npu_ms <= gathering;
-  return worth ? std::optional(penalty) : std::nullopt;
 }
 
 }  // namespace peraxis::plan

@@ -18,12 +18,15 @@ struct Network {
   std::vector<bool> on_device;                   // by operator: not a convolution, and tasks of the NPU
   std::vector<lower::DeviceForm> forms;          // by operator: of these
   std::vector<bool> made_on_npu;                 // by tensor
+  std::vector<bool> any_order;                   // by tensor: readers_take_any_order
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
 
   Network(const ir::Graph& graph, const PlannerOptions& options);
 
  private:
+  void find_forms();
   bool join_silu(size_t logistic, size_t mul);
+  std::string order_refusal(const ir::Op& op, size_t index) const;
 };
 
 struct Candidate {
@@ -60,10 +63,5 @@ class LayerCandidates {
   requant::Layer layer_;
   lower::Geometry geometry_;
 };
-
-// What the NPU's readers of the operator's output pay when its sets stay where its tasks wrote them (`cube`);
-// others read it on the host, where the download puts the channels in order. None when a reader cannot take
-// its channels so, or when gathering is cheaper.
-std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const lower::InputCube& cube);
 
 }  // namespace peraxis::plan

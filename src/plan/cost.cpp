@@ -29,24 +29,27 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
   return cost;
 }
 
-Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
-                 const std::map<int32_t, Home>& homes, const rk3588::CostConstants& constants) {
+Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form, const Placing& placing,
+                 const rk3588::CostConstants& constants) {
   Cost cost;
   // Sizes alone count. Allocation 0 is the output, 1 everything else.
   if (!lower::device_views(graph, op).empty() || form.part_of >= 0) return cost;
   const int32_t output = graph.ops[op].outputs[0];
   const auto cube = [&](int32_t t) {
     const ir::Nhwc map = ir::nhwc(graph.tensor(t));
-    const auto home = homes.find(t);
-    const bool there = home != homes.end() && home->second.tensor == output;
-    return lower::CubeAt{there ? rk3588::SymbolicAddress{0, home->second.first_channel * map.h * map.w}
+    const int64_t slots = placing.layouts[static_cast<size_t>(t)].slots;
+    const auto home = placing.homes.find(t);
+    const bool there = home != placing.homes.end() && home->second.tensor == output;
+    return lower::CubeAt{there ? rk3588::SymbolicAddress{0, home->second.first_slot * map.h * map.w}
                                : rk3588::SymbolicAddress{1, 0},
-                         map.h * map.w};
+                         map.h * map.w, slots};
   };
   lower::MemoryPlan scratch;
-  lower::DevicePlaces places{{}, cube(output), scratch};
+  lower::DevicePlaces places{{}, cube(output), scratch, {}};
   places.output.address = {0, 0};
   for (const int32_t t : lower::device_inputs(graph, op, form)) places.inputs.push_back(cube(t));
+  if (const auto join = placing.joins.find(op); join != placing.joins.end())
+    places.first_slots = join->second;
   auto tasks = lower::lower_device_op(graph, op, form, places);
   if (!tasks) return cost;
   if (form.table != nullptr) tasks->insert(tasks->begin(), rk3588::TableTask{form.table, {}, {}});

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
@@ -13,8 +14,15 @@ namespace peraxis::plan {
 
 // A tensor that is written in place: into the output of the concatenation that takes it.
 struct Home {
-  int32_t tensor = -1;  // that output
-  int64_t first_channel = 0;
+  int32_t tensor = -1;     // that output
+  int64_t first_slot = 0;  // multiple of 16
+};
+
+// Where the tensors made on the NPU are.
+struct Placing {
+  std::vector<lower::Layout> layouts;            // by tensor
+  std::map<int32_t, Home> homes;                 // by tensor
+  std::map<size_t, std::vector<int64_t>> joins;  // by concatenation: the slot each input begins at
 };
 
 struct Cost {
@@ -34,8 +42,8 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
 
 // An operator other than a convolution that is tasks of the NPU.
 // Parts of a concatenation that have their home there cost nothing.
-Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
-                 const std::map<int32_t, Home>& homes, const rk3588::CostConstants& constants);
+Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form, const Placing& placing,
+                 const rk3588::CostConstants& constants);
 
 // An operator that runs on the CPU: a convolution by its multiplications, others by their output elements.
 Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& constants);

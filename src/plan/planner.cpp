@@ -8,7 +8,7 @@
 
 #include "ir/operands.hpp"
 #include "plan/candidates.hpp"
-#include "plan/homes.hpp"
+#include "plan/placing.hpp"
 
 namespace peraxis::plan {
 namespace {
@@ -131,35 +131,6 @@ class Mixer {
   int64_t outputs_ = 0;
 };
 
-// Lowers every layer as it will really run: with the input cube its producer leaves. Decides which layers
-// stay scattered; the host gathers the others.
-Status settle(const Network& network, Plan& plan) {
-  const ir::Graph& graph = network.graph;
-  const PlannerOptions& options = network.options;
-  lower::MemoryPlan scratch;
-  std::map<int32_t, lower::InputCube> scattered;  // by tensor
-  const auto lower_layer = [&](const LayerPlan& layer) {
-    const auto found = scattered.find(ir::conv_operands(graph.ops[layer.op]).input);
-    return lower::lower_convolution(
-        graph, layer.op, layer.layer, layer.params,
-        found != scattered.end() ? found->second : lower::plain_input(layer.geometry, {0, 0}), options.limits,
-        scratch, false);
-  };
-  for (LayerPlan& layer : plan.layers) {
-    if (!layer.on_npu()) continue;
-    const lower::LoweredLayer lowered =
-        PERAXIS_TRY_NOTE(lower_layer(layer), "while planning {}", graph.op_label(layer.op));
-    if (layer.params.host == requant::HostWork::Gather) {
-      lower::InputCube cube = lower::scattered_output(lowered, layer.geometry);
-      layer.scattered = scatter_penalty(network, layer.op, cube).has_value();
-      if (layer.scattered) scattered[graph.ops[layer.op].outputs[0]] = std::move(cube);
-    }
-    layer.cost = layer_cost(lowered, layer.geometry,
-                            layer.scattered ? requant::HostWork::None : layer.params.host, options.cost);
-  }
-  return {};
-}
-
 void sum_up(const Network& network, Plan& plan) {
   const ir::Graph& graph = network.graph;
   const PlannerOptions& options = network.options;
@@ -174,7 +145,7 @@ void sum_up(const Network& network, Plan& plan) {
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
     if (plan.on_device[op])
-      plan.device.add(device_cost(graph, op, plan.forms[op], plan.homes, options.cost));
+      plan.device.add(device_cost(graph, op, plan.forms[op], plan.placing, options.cost));
     else
       plan.cpu.add(cpu_cost(graph, op, options.cost));
     // Where data come from the NPU, its chain of tasks stops for the host.
@@ -231,8 +202,13 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
   plan.on_device = network.on_device;
   plan.forms = network.forms;
   plan.refusals = network.refusals;
-  PERAXIS_TRY(settle(network, plan));
-  plan.homes = concatenation_homes(graph, plan);
+  if (Status placed = place_tensors(network, plan); !placed) {
+    // Slots without channels can make an input too large for its reader.
+    if (options.plain_layouts) return tl::make_unexpected(std::move(placed).error());
+    PlannerOptions plain = options;
+    plain.plain_layouts = true;
+    return make_plan(graph, plain);
+  }
   sum_up(network, plan);
   return plan;
 }

@@ -37,6 +37,7 @@ struct PlannerOptions {
   rk3588::CostConstants cost;
   lower::TileLimits limits;
   bool convolutions_only = false;  // the host runs every other operator
+  bool plain_layouts = false;      // channels lie in their order in every cube
   // Operators through the chip's look-up table, equal to the reference for all 256 values. The table is in
   // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
   // (npu/hardware.md 18 E9), and this its one switch.
@@ -87,12 +88,12 @@ struct Plan {
   std::vector<bool> on_device;           // by operator: not a convolution, and tasks of the NPU
   std::vector<lower::DeviceForm> forms;  // by operator: of these
   std::vector<std::string> refusals;     // by operator: why it runs on the CPU; else empty
-  std::map<int32_t, Home> homes;         // by tensor: concatenation_homes
-  Cost cost;                             // of the layers and the other operators
-  Cost device;                           // the part of other operators on the NPU
-  Cost cpu;                              // the part of other operators on the CPU
-  double expected = 0;                   // pooled over the NPU's layers, 0..1
-  std::vector<ParetoPoint> pareto;       // of mixed plans; empty when a strategy is forced
+  Placing placing;
+  Cost cost;                        // of the layers and the other operators
+  Cost device;                      // the part of other operators on the NPU
+  Cost cpu;                         // the part of other operators on the CPU
+  double expected = 0;              // pooled over the NPU's layers, 0..1
+  std::vector<ParetoPoint> pareto;  // of mixed plans; empty when a strategy is forced
 
   // A plan made by hand may say nothing of operators other than convolutions: they are then on the CPU.
   bool runs_on_device(size_t op) const { return op < on_device.size() && on_device[op]; }

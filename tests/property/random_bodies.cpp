@@ -65,6 +65,52 @@ std::vector<int32_t> body_split(Builder& b, int32_t from) {
   return {first, second};
 }
 
+// Two parts of a map at any channel: by SPLIT_V, or by a slice each.
+std::vector<int32_t> body_parts(Builder& b, int32_t from) {
+  const std::vector<int32_t> shape = b.shape(from);
+  const auto cut = static_cast<int32_t>(b.rng().uniform(1, shape[3] - 1));
+  std::vector<int32_t> low = shape, high = shape;
+  low[3] = cut;
+  high[3] = shape[3] - cut;
+  const int32_t first = same_map(b, from, low), second = same_map(b, from, high);
+  switch (b.rng().uniform(0, 2)) {
+    case 0: {
+      const int32_t sizes = b.constant({2}, {cut, b.rng().one_in(2) ? -1 : high[3]});
+      b.op(ir::OpKind::SplitV, {from, sizes, b.constant({1}, {b.pick({3, -1})})}, first,
+           ir::SplitAttributes{2});
+      b.graph().ops.back().outputs.push_back(second);
+      break;
+    }
+    case 1:
+      b.op(ir::OpKind::Slice, {from, b.constant({4}, {0, 0, 0, 0}), b.constant({4}, low)}, first,
+           ir::NoAttributes{});
+      b.op(ir::OpKind::Slice, {from, b.constant({4}, {0, 0, 0, cut}), b.constant({4}, {1, -1, -1, high[3]})},
+           second, ir::NoAttributes{});
+      break;
+    default: {
+      ir::StridedSliceAttributes to_cut, from_cut;
+      to_cut.begin_mask = 15;
+      to_cut.end_mask = from_cut.begin_mask = 7;
+      from_cut.end_mask = 15;
+      const int32_t at = b.constant({4}, {0, 0, 0, cut}), ones = b.constant({4}, {1, 1, 1, 1});
+      b.op(ir::OpKind::StridedSlice, {from, at, at, ones}, first, to_cut);
+      b.op(ir::OpKind::StridedSlice, {from, at, at, ones}, second, from_cut);
+      break;
+    }
+  }
+  return {first, second};
+}
+
+// Some rows of a map.
+int32_t body_rows(Builder& b, int32_t from) {
+  std::vector<int32_t> shape = b.shape(from);
+  const auto first = static_cast<int32_t>(b.rng().uniform(0, shape[1] - 2));
+  const int32_t begin = b.constant({4}, {0, first, 0, 0});
+  shape[1] = static_cast<int32_t>(b.rng().uniform(1, shape[1] - first));
+  return b.op(ir::OpKind::Slice, {from, begin, b.constant({4}, shape)}, same_map(b, from, shape),
+              ir::NoAttributes{});
+}
+
 int32_t body_arithmetic(Builder& b, int32_t from) {
   const std::vector<int32_t> shape = b.shape(from);
   const int32_t out =
@@ -119,8 +165,8 @@ Case random_body(uint64_t seed) {
   const int64_t steps = b.rng().uniform(2, 5);
   for (int64_t i = 0; i < steps; ++i) {
     const std::vector<int32_t> shape = b.shape(x);
-    const int32_t width = b.pick({16, 32, 32, 33, 64});
-    switch (b.rng().uniform(0, 8)) {
+    const int32_t width = b.pick({12, 16, 24, 32, 32, 33, 40, 64});
+    switch (b.rng().uniform(0, 10)) {
       case 0: {  // two branches, of which one goes on
         const int32_t left = body_convolution(b, x, width, -1);
         const int32_t deep = body_convolution(b, left, width, left);
@@ -158,12 +204,25 @@ Case random_body(uint64_t seed) {
       case 7:
         x = body_activation(b, body_convolution(b, x, width, -1));
         break;
+      case 8: {  // parts at any channel: joined again, pooled, or one of them alone
+        const int32_t whole = body_convolution(b, x, b.pick({20, 32, 50}), -1);
+        const std::vector<int32_t> parts = body_parts(b, whole);
+        const int32_t pooled = body_pool(b, parts[1], 3, 1);
+        const std::vector<std::vector<int32_t>> ways = {
+            {parts[0], parts[1]}, {parts[1], parts[0]}, {parts[0], parts[1], pooled}, {pooled, whole}};
+        x = b.rng().one_in(4) ? pooled : body_join(b, ways[static_cast<size_t>(b.rng().uniform(0, 3))]);
+        break;
+      }
+      case 9:
+        if (shape[1] < 2) break;
+        x = body_rows(b, x);
+        break;
       default: {  // a join inside a join
-        const int32_t a = body_convolution(b, x, 16, -1), c = body_convolution(b, x, b.pick({16, 20, 32}), a);
+        const int32_t a = body_convolution(b, x, b.pick({10, 16, 16}), -1),
+                      c = body_convolution(b, x, b.pick({16, 20, 32}), a);
         const int32_t inner = body_join(b, {a, c});
         const int32_t last = body_convolution(b, x, width, a);
-        x = b.shape(inner)[3] % 16 == 0 && b.rng().one_in(2) ? body_join(b, {inner, last})
-                                                             : body_join(b, {a, inner, last});
+        x = body_join(b, b.rng().one_in(2) ? std::vector{inner, last} : std::vector{a, inner, last});
         break;
       }
     }

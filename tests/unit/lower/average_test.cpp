@@ -72,8 +72,9 @@ TEST(AverageForms, Windows) {
   EXPECT_THAT(device_form(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
   // A stride beyond a convolution's: the PPU, whose rounding of ties shows with even windows.
   EXPECT_TRUE(device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
-  EXPECT_THAT(device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
-              HasSubstr("PPU"));
+  EXPECT_THAT(
+      device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
+      HasSubstr("PPU"));
   EXPECT_TRUE(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
   EXPECT_THAT(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
               HasSubstr("stride 8x8 exceeds a convolution's 7"));
@@ -113,7 +114,7 @@ TEST(AverageForms, Tasks) {
   const DeviceForm form = device_form(g, 0, true);
   MemoryPlan memory;
   const int32_t in = memory.add_activation(1), out = memory.add_activation(1);
-  const auto tasks = lower_device_op(g, 0, form, {{{{in, 256}, 99}}, {{out, 0}, 20}, memory});
+  const auto tasks = lower_device_op(g, 0, form, {{{{in, 256}, 99, 32}}, {{out, 0}, 20, 32}, memory, {}});
   ASSERT_TRUE(tasks) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::ConvTask>(tasks->front());

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace peraxis::lower {
 namespace {
 
@@ -76,7 +78,7 @@ TEST(DeviceOps, MaxPool) {
 TEST(DeviceOps, MaxPoolTask) {
   const ir::Graph g = pool(window(3, 2), {1, 8, 9, 20}, {1, 4, 5, 20});
   MemoryPlan memory;
-  const auto tasks = lower_device_op(g, 0, {}, {{{{3, 256}, 72}}, {{4, 0}, 20}, memory});
+  const auto tasks = lower_device_op(g, 0, {}, {{{{3, 256}, 72, 32}}, {{4, 0}, 20, 32}, memory, {}});
   ASSERT_TRUE(tasks) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::PoolTask>(tasks->front());
@@ -96,13 +98,17 @@ TEST(DeviceOps, Concatenation) {
   };
   ir::Graph g = joined({{1, 4, 4, 32}, {1, 4, 4, 20}}, {1, 4, 4, 52});
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
-  EXPECT_THAT(device_refusal(joined({{1, 4, 4, 20}, {1, 4, 4, 32}}, {1, 4, 4, 52}), 0, true),
-              HasSubstr("'t0' has 20 channels and others follow"));
+  EXPECT_THAT(misaligned(g, 0, {}), IsEmpty());
+  const ir::Graph gaps = joined({{1, 4, 4, 20}, {1, 4, 4, 32}}, {1, 4, 4, 52});
+  EXPECT_THAT(device_refusal(gaps, 0, true), IsEmpty());
+  EXPECT_THAT(misaligned(gaps, 0, {}), HasSubstr("'t0' has 20 channels and others follow"));
+  EXPECT_EQ(channel_order(gaps, 0, {}), ChannelOrder::Joined);
   EXPECT_THAT(device_refusal(joined({{1, 4, 4, 16}, {1, 4, 4, 16}}, {1, 8, 4, 16}, 1), 0, true),
               HasSubstr("dimension 1"));
   // The first part is where it belongs already: one copy, behind two surfaces of 16 atoms.
   MemoryPlan memory;
-  const auto tasks = lower_device_op(g, 0, {}, {{{{9, 64}, 16}, {{5, 0}, 16}}, {{9, 64}, 16}, memory});
+  const auto tasks =
+      lower_device_op(g, 0, {}, {{{{9, 64}, 16, 32}, {{5, 0}, 16, 32}}, {{9, 64}, 16, 64}, memory, {0, 32}});
   ASSERT_TRUE(tasks) << tasks.error().text();
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::ElementTask>(tasks->front());
@@ -125,7 +131,8 @@ TEST(DeviceOps, ResizeAndSplit) {
   EXPECT_THAT(device_refusal(resized(8, 10, true), 0, true), HasSubstr("align_corners"));
   EXPECT_THAT(device_refusal(resized(12, 15, false), 0, true), HasSubstr("4x5 becomes 12x15"));
   MemoryPlan memory;
-  const auto tasks = lower_device_op(resized(8, 10, false), 0, {}, {{{{1, 0}, 20}}, {{2, 0}, 80}, memory});
+  const auto tasks =
+      lower_device_op(resized(8, 10, false), 0, {}, {{{{1, 0}, 20, 32}}, {{2, 0}, 80, 32}, memory, {}});
   ASSERT_TRUE(tasks) << tasks.error().text();
   EXPECT_EQ(tasks->size(), 2U);  // one a surface
   const auto split = [](std::vector<std::vector<int32_t>> parts) {
@@ -135,9 +142,45 @@ TEST(DeviceOps, ResizeAndSplit) {
   };
   EXPECT_THAT(device_refusal(split({{1, 4, 4, 16}, {1, 4, 4, 32}}), 0, true), IsEmpty());
   EXPECT_EQ(device_views(split({{1, 4, 4, 16}, {1, 4, 4, 32}}), 0), (std::vector<int64_t>{0, 16}));
-  EXPECT_THAT(device_refusal(split({{1, 4, 4, 24}, {1, 4, 4, 24}}), 0, true),
-              HasSubstr("begins at channel 24"));
+  EXPECT_THAT(misaligned(split({{1, 4, 4, 16}, {1, 4, 4, 32}}), 0, {}), IsEmpty());
+  EXPECT_THAT(misaligned(split({{1, 4, 4, 24}, {1, 4, 4, 24}}), 0, {}), HasSubstr("begins at channel 24"));
+  EXPECT_EQ(channel_order(split({{1, 4, 4, 24}, {1, 4, 4, 24}}), 0, {}), ChannelOrder::Parts);
   EXPECT_THAT(device_refusal(split({{1, 2, 4, 48}, {1, 2, 4, 48}}), 0, true), HasSubstr("rows or columns"));
+}
+
+TEST(DeviceOps, Slices) {
+  const auto slice = [](std::vector<int32_t> begin, std::vector<int32_t> out) {
+    ir::Graph g = one(ir::OpKind::Slice, {{1, 6, 5, 40}, {4}, {4}}, {out}, ir::NoAttributes{});
+    for (const size_t t : {size_t{1}, size_t{2}}) {
+      g.tensors[t].type = ir::DataType::Int32;
+      g.tensors[t].is_constant = true;
+      const std::vector<int32_t>& values = t == 1 ? begin : out;
+      g.tensors[t].data.resize(16);
+      std::memcpy(g.tensors[t].data.data(), values.data(), 16);
+    }
+    return g;
+  };
+  // Channels: a part of the input.
+  ir::Graph g = slice({0, 0, 0, 20}, {1, 6, 5, 12});
+  EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
+  EXPECT_EQ(device_views(g, 0), (std::vector<int64_t>{20}));
+  EXPECT_THAT(misaligned(g, 0, {}), HasSubstr("begins at channel 20"));
+  // Rows 2 to 4: a copy that begins 2 rows of 5 pixels behind the input's start.
+  g = slice({0, 2, 0, 0}, {1, 3, 5, 40});
+  EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
+  EXPECT_EQ(channel_order(g, 0, {}), ChannelOrder::Kept);
+  MemoryPlan memory;
+  const auto tasks = lower_device_op(g, 0, {}, {{{{3, 256}, 30, 48}}, {{4, 0}, 15, 48}, memory, {}});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  const auto& t = std::get<rk3588::ElementTask>(tasks->front());
+  EXPECT_EQ(std::tie(t.width, t.height, t.channels, t.input.offset, t.in_plane, t.out_plane),
+            std::make_tuple(5, 3, 48, 256 + 2 * 5 * 16, 30, 15));
+  EXPECT_THAT(device_refusal(slice({0, 0, 1, 0}, {1, 6, 4, 40}), 0, true), HasSubstr("4 of 5 columns"));
+  EXPECT_THAT(device_refusal(slice({0, 1, 0, 0}, {1, 4, 5, 16}), 0, true),
+              HasSubstr("4 of 6 rows and 16 of 40 channels"));
+  g = slice({0, 2, 0, 0}, {1, 3, 5, 40});
+  g.tensors[1].is_constant = false;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("begin input"));
 }
 
 TEST(DeviceOps, Arithmetic) {
@@ -165,7 +208,8 @@ TEST(DeviceOps, Arithmetic) {
 TEST(DeviceOps, Tables) {
   ir::Graph g = one(ir::OpKind::HardSwish, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, ir::NoAttributes{});
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
-  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal, HasSubstr("look-up tables were not to be used"));
+  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal,
+              HasSubstr("look-up tables were not to be used"));
   g.tensors[0].quant.scale[0] = 0;
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("'t0' has not one positive scale"));
   EXPECT_THAT(device_refusal(one(ir::OpKind::Tanh, {{4, 20}}, {{4, 20}}, ir::NoAttributes{}), 0, false),
@@ -175,7 +219,8 @@ TEST(DeviceOps, Tables) {
   g.tensors[0].quant.scale[0] = 0.0731F;
   EXPECT_EQ(device_form(g, 0, false).table, nullptr);
   EXPECT_NE(device_form(g, 0, true).table, nullptr);
-  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal, HasSubstr("of 256 inputs would give another value"));
+  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal,
+              HasSubstr("of 256 inputs would give another value"));
   // A product is a function of one value when the other operand is one constant.
   g = one(ir::OpKind::Mul, {{1, 4, 4, 16}, {1}}, {{1, 4, 4, 16}}, ir::BinaryAttributes{ir::Activation::None});
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("mul has no form on the NPU"));

@@ -1,0 +1,378 @@
+#include "plan/placing.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/operands.hpp"
+#include "lower/convolution.hpp"
+#include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::plan {
+namespace {
+
+using lower::ChannelOrder;
+using lower::Layout;
+using rk3588::kAtomBytes;
+
+// A part written in place may take this many slots more than its channels' surfaces: a task less for some
+// input channels of zeros.
+constexpr int64_t kSlotsForCopy = 16;
+// Readers looked at for one scattered output: graphs can join a tensor with itself again and again.
+constexpr int kMostReaders = 64;
+
+Layout plain_layout_of(const ir::Graph& graph, int32_t tensor) {
+  return lower::plain_layout(ir::nhwc(graph.tensor(tensor)).c);
+}
+
+// What readers of a layout pay against readers of plain channels.
+class Penalty {
+ public:
+  explicit Penalty(const Network& network) : network_(network) {}
+
+  bool add_readers(int32_t tensor, const Layout& layout) {
+    for (const size_t op : network_.npu_readers[static_cast<size_t>(tensor)]) {
+      if (++readers_ > kMostReaders) return false;
+      const bool fits = network_.on_device[op] ? add_device_op(op, tensor, layout) : add_layer(op, layout);
+      if (!fits) return false;
+    }
+    return true;
+  }
+
+  const Cost& cost() const { return cost_; }
+
+ private:
+  bool add_layer(size_t op, const Layout& layout) {
+    const lower::Geometry g = lower::geometry(network_.graph, op);
+    // One int8 set: what tiles look like does not depend on the parameters.
+    requant::LayerParams params;
+    params.sets.resize(1);
+    params.sets[0].dpu.multiply = true;
+    params.sets[0].channels.resize(static_cast<size_t>(g.out_c));
+    std::iota(params.sets[0].channels.begin(), params.sets[0].channels.end(), 0);
+    params.sets[0].params.resize(static_cast<size_t>(g.out_c));
+    const auto cost_with = [&](const lower::InputCube& input) -> std::optional<Cost> {
+      lower::MemoryPlan scratch;
+      const auto lowered = lower::lower_convolution(network_.graph, op, {}, params, input,
+                                                    network_.options.limits, scratch, false);
+      if (!lowered) return std::nullopt;
+      return layer_cost(*lowered, g, params.host, network_.options.cost);
+    };
+    const auto plain = cost_with(lower::plain_input(g, {0, 0})), scattered = cost_with({{0, 0}, layout});
+    if (!plain || !scattered) return false;
+    cost_.tasks += scattered->tasks - plain->tasks;
+    cost_.mac_cycles += scattered->mac_cycles - plain->mac_cycles;
+    cost_.bytes += scattered->bytes - plain->bytes;
+    cost_.npu_ms += scattered->npu_ms - plain->npu_ms;
+    return true;
+  }
+
+  // Tasks without a convolution move the slots that hold no channel too.
+  bool add_device_op(size_t index, int32_t tensor, const Layout& layout) {
+    const ir::Graph& graph = network_.graph;
+    const ir::Op& op = graph.ops[index];
+    switch (lower::channel_order(graph, index, network_.forms[index])) {
+      case ChannelOrder::Plain:
+        return false;
+      case ChannelOrder::Kept: {
+        const ir::Nhwc in = ir::nhwc(graph.tensor(tensor)), out = ir::nhwc(graph.tensor(op.outputs[0]));
+        const int64_t more = layout.slots - lower::round_up(in.c, kAtomBytes);
+        const int64_t bytes = more * (in.h * in.w + out.h * out.w);
+        cost_.bytes += bytes;
+        cost_.npu_ms += static_cast<double>(bytes) / network_.options.cost.bandwidth_gbs * 1e-6;
+        return add_readers(op.outputs[0], layout);
+      }
+      case ChannelOrder::Parts: {
+        const std::vector<int64_t> views = lower::device_views(graph, index);
+        for (size_t i = 0; i < views.size(); ++i) {
+          const int64_t count = ir::nhwc(graph.tensor(op.outputs[i])).c;
+          if (!add_readers(op.outputs[i], lower::channel_range(layout, views[i], count).layout)) return false;
+        }
+        return true;
+      }
+      case ChannelOrder::Joined: {
+        std::vector<lower::Part> parts;
+        int64_t slots = 0;
+        for (const int32_t t : op.inputs) {
+          parts.push_back(
+              {ir::nhwc(graph.tensor(t)).c, t == tensor ? layout : plain_layout_of(graph, t), slots});
+          slots += parts.back().layout.slots;
+        }
+        return add_readers(op.outputs[0], lower::join(parts, slots));
+      }
+    }
+    return false;
+  }
+
+  const Network& network_;
+  Cost cost_;
+  int readers_ = 0;
+};
+
+// One or more inputs of a concatenation that may be written in place: a tensor, or all parts of one tensor in
+// their order.
+struct Piece {
+  int32_t tensor = -1;
+  size_t first_input = 0, inputs = 1;
+  int32_t split = -1;  // the operator whose outputs the inputs are
+};
+
+class Placer {
+ public:
+  Placer(const Network& network, Plan& plan)
+      : network_(network),
+        graph_(network.graph),
+        plan_(plan),
+        placing_(plan.placing),
+        layer_of_(graph_.ops.size(), nullptr),
+        written_(graph_.tensors.size()),
+        part_maker_(graph_.tensors.size(), -1) {
+    for (LayerPlan& layer : plan_.layers) layer_of_[layer.op] = &layer;
+    for (size_t op = 0; op < graph_.ops.size(); ++op)
+      if (plan_.on_device[op] && !lower::device_views(graph_, op).empty())
+        for (const int32_t t : graph_.ops[op].outputs)
+          part_maker_[static_cast<size_t>(t)] = static_cast<int32_t>(op);
+  }
+
+  Status run() {
+    placing_.layouts.assign(graph_.tensors.size(), {});
+    find_takers();
+    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu())
+        PERAXIS_TRY_NOTE(place_layer(*layer), "while planning {}", graph_.op_label(op));
+      else if (plan_.on_device[op] && plan_.part_of(op) < 0)
+        place_device_op(op);
+    }
+    find_homes();
+    return {};
+  }
+
+ private:
+  Layout& layout(int32_t tensor) { return placing_.layouts[static_cast<size_t>(tensor)]; }
+  int64_t& written(int32_t tensor) { return written_[static_cast<size_t>(tensor)]; }
+
+  bool joins_on_device(size_t op) const {
+    return plan_.on_device[op] && lower::channel_order(graph_, op, plan_.forms[op]) == ChannelOrder::Joined;
+  }
+
+  std::vector<Piece> pieces(size_t index) const {
+    const ir::Op& op = graph_.ops[index];
+    std::vector<Piece> out;
+    for (size_t i = 0; i < op.inputs.size(); i += out.back().inputs) {
+      Piece piece{op.inputs[i], i, 1, -1};
+      if (const int32_t maker = part_maker_[static_cast<size_t>(piece.tensor)]; maker >= 0) {
+        const ir::Op& found = graph_.ops[static_cast<size_t>(maker)];
+        const size_t count = found.outputs.size();
+        const int32_t whole = found.inputs[found.kind == ir::OpKind::Split ? 1 : 0];
+        if (i + count <= op.inputs.size() && covers(found, whole) &&
+            std::equal(found.outputs.begin(), found.outputs.end(),
+                       op.inputs.begin() + static_cast<int64_t>(i)))
+          piece = {whole, i, count, maker};
+      }
+      out.push_back(piece);
+    }
+    return out;
+  }
+
+  // The parts are the whole map.
+  bool covers(const ir::Op& op, int32_t whole) const {
+    int64_t channels = 0;
+    for (const int32_t t : op.outputs) channels += ir::nhwc(graph_.tensor(t)).c;
+    return channels == ir::nhwc(graph_.tensor(whole)).c;
+  }
+
+  // A tensor that several concatenations take may be written in the last one, where it comes first.
+  void find_takers() {
+    for (size_t op = graph_.ops.size(); op-- > 0;)
+      if (joins_on_device(op))
+        for (const Piece& piece : pieces(op)) takers_.try_emplace(piece.tensor, op, piece.first_input);
+  }
+  bool taken_by(const Piece& piece, size_t op) const {
+    const auto taker = takers_.find(piece.tensor);
+    return taker != takers_.end() && taker->second == std::pair(op, piece.first_input);
+  }
+
+  Status place_layer(LayerPlan& layer) {
+    const ir::Op& op = graph_.ops[layer.op];
+    const Layout& in = layout(ir::conv_operands(op).input);
+    const lower::InputCube input =
+        in.plain() ? lower::plain_input(layer.geometry, {0, 0}) : lower::InputCube{{0, 0}, in};
+    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
+        graph_, layer.op, layer.layer, layer.params, input, network_.options.limits, scratch_, false));
+    const int32_t output = op.outputs[0];
+    layout(output) = lower::plain_layout(layer.geometry.out_c);
+    written(output) = layer.params.host == requant::HostWork::None ? lower::output_slots(layer.geometry)
+                                                                   : layout(output).slots;
+    if (layer.params.host == requant::HostWork::Gather) {
+      Layout scattered = lower::scattered_layout(lowered, layer.geometry);
+      layer.scattered = scatter_penalty(network_, layer.op, scattered).has_value();
+      if (layer.scattered) {
+        written(output) = scattered.slots;
+        layout(output) = std::move(scattered);
+      }
+    }
+    layer.cost =
+        layer_cost(lowered, layer.geometry, layer.scattered ? requant::HostWork::None : layer.params.host,
+                   network_.options.cost);
+    return {};
+  }
+
+  void place_device_op(size_t index) {
+    const ir::Op& op = graph_.ops[index];
+    switch (lower::channel_order(graph_, index, plan_.forms[index])) {
+      case ChannelOrder::Plain:
+        layout(op.outputs[0]) = plain_layout_of(graph_, op.outputs[0]);
+        written(op.outputs[0]) =
+            lower::round_up(ir::nhwc(graph_.tensor(op.outputs[0])).c, plan_.forms[index].slot_group);
+        return;
+      case ChannelOrder::Kept:
+        layout(op.outputs[0]) = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
+        break;
+      case ChannelOrder::Parts: {
+        const Layout whole = layout(op.inputs[op.kind == ir::OpKind::Split ? 1 : 0]);
+        const std::vector<int64_t> views = lower::device_views(graph_, index);
+        for (size_t i = 0; i < views.size(); ++i)
+          layout(op.outputs[i]) =
+              lower::channel_range(whole, views[i], ir::nhwc(graph_.tensor(op.outputs[i])).c).layout;
+        return;  // nothing is written
+      }
+      case ChannelOrder::Joined:
+        place_join(index);
+        break;
+    }
+    written(op.outputs[0]) = layout(op.outputs[0]).slots;
+  }
+
+  void place_join(size_t index) {
+    const ir::Op& op = graph_.ops[index];
+    const bool any_order = network_.any_order[static_cast<size_t>(op.outputs[0])];
+    std::vector<lower::Part> parts;
+    std::vector<int64_t> first_slots;
+    int64_t slots = 0;
+    for (const Piece& piece : pieces(index)) {
+      const Layout& whole = layout(piece.tensor);
+      const bool last = piece.first_input + piece.inputs == op.inputs.size();
+      int64_t span = whole.slots;
+      if (const int64_t wide = written(piece.tensor);
+          any_order && !last && taken_by(piece, index) && wide > span && wide - span <= kSlotsForCopy)
+        span = wide;
+      int64_t channel = 0;
+      for (size_t i = piece.first_input; i < piece.first_input + piece.inputs; ++i) {
+        const int64_t count = ir::nhwc(graph_.tensor(op.inputs[i])).c;
+        const lower::ChannelRange range = lower::channel_range(whole, channel, count);
+        parts.push_back({count, range.layout, slots + range.first_slot});
+        first_slots.push_back(parts.back().first_slot);
+        channel += count;
+      }
+      slots += span;
+    }
+    layout(op.outputs[0]) = lower::join(parts, slots);
+    placing_.joins[index] = std::move(first_slots);
+  }
+
+  void find_homes() {
+    for (size_t index = graph_.ops.size(); index-- > 0;) {
+      if (!joins_on_device(index)) continue;
+      const ir::Op& op = graph_.ops[index];
+      const ir::Nhwc joined = ir::nhwc(graph_.tensor(op.outputs[0]));
+      // Dummy channels behind the last part would fall on what follows in a larger concatenation.
+      const bool room = !placing_.homes.contains(op.outputs[0]);
+      const std::vector<Piece> all = pieces(index);
+      const std::vector<int64_t>& first_slots = placing_.joins.at(index);
+      for (size_t p = 0; p < all.size(); ++p) {
+        const Piece& piece = all[p];
+        const int64_t first = first_slots[piece.first_input] - range_of(piece, 0);
+        const bool last = p + 1 == all.size();
+        const int64_t end = last ? layout(op.outputs[0]).slots
+                                 : first_slots[all[p + 1].first_input] - range_of(all[p + 1], 0);
+        const int64_t slots = written(piece.tensor);
+        const ir::Nhwc map = ir::nhwc(graph_.tensor(piece.tensor));
+        const bool fits = slots > 0 && (slots <= end - first || (room && last));
+        // The convolution's own view of its output must be the map's: one image.
+        if (!fits || !taken_by(piece, index) || map.h != joined.h || map.w != joined.w) continue;
+        placing_.homes.try_emplace(piece.tensor, Home{op.outputs[0], first});
+        for (size_t i = 0; piece.split >= 0 && i < piece.inputs; ++i)
+          placing_.homes.try_emplace(op.inputs[piece.first_input + i],
+                                     Home{op.outputs[0], first_slots[piece.first_input + i]});
+      }
+    }
+  }
+
+  // The first slot of a piece's input within the piece.
+  int64_t range_of(const Piece& piece, size_t input) {
+    if (piece.split < 0) return 0;
+    const ir::Op& split = graph_.ops[static_cast<size_t>(piece.split)];
+    const std::vector<int64_t> views = lower::device_views(graph_, static_cast<size_t>(piece.split));
+    return lower::channel_range(layout(piece.tensor), views[input],
+                                ir::nhwc(graph_.tensor(split.outputs[input])).c)
+        .first_slot;
+  }
+
+  const Network& network_;
+  const ir::Graph& graph_;
+  Plan& plan_;
+  Placing& placing_;
+  lower::MemoryPlan scratch_;
+  std::vector<LayerPlan*> layer_of_;                     // by operator
+  std::vector<int64_t> written_;                         // by tensor: slots its tasks write; 0: none do
+  std::vector<int32_t> part_maker_;                      // by tensor: the operator it is a part by, or -1
+  std::map<int32_t, std::pair<size_t, size_t>> takers_;  // tensor -> concatenation, its input
+};
+
+}  // namespace
+
+std::vector<bool> readers_take_any_order(const ir::Graph& graph, const std::vector<std::string>& refusals,
+                                         const std::vector<lower::DeviceForm>& forms) {
+  // Maps as their producers see them: a convolution's own view of its output may be another than the
+  // tensor's.
+  std::vector<ir::Nhwc> maps(graph.tensors.size(), ir::Nhwc{0, 0, 0, 0});
+  for (size_t t = 0; t < maps.size(); ++t)
+    if (graph.tensors[t].shape.size() <= 4) maps[t] = ir::nhwc(graph.tensors[t]);
+  const auto runs = [&](size_t op) {
+    return ir::is_convolution_like(graph.ops[op].kind) && refusals[op].empty();
+  };
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (runs(op)) {
+      const lower::Geometry g = lower::geometry(graph, op);
+      maps[static_cast<size_t>(graph.ops[op].outputs[0])] = {1, g.out_rows(), g.out_w, g.out_c};
+    }
+  std::vector<bool> any(graph.tensors.size(), true);
+  for (size_t index = graph.ops.size(); index-- > 0;) {
+    const ir::Op& op = graph.ops[index];
+    if (!refusals[index].empty()) continue;
+    if (runs(index)) {
+      const lower::Geometry g = lower::geometry(graph, index);
+      const auto input = static_cast<size_t>(ir::conv_operands(op).input);
+      if (!lower::takes_scattered_input(g) || maps[input] != ir::Nhwc{1, g.in_rows(), g.in_w, g.in_c})
+        any[input] = false;
+      continue;
+    }
+    const bool passed_on =
+        lower::channel_order(graph, index, forms[index]) != ChannelOrder::Plain &&
+        std::ranges::all_of(op.outputs, [&](int32_t t) { return any[static_cast<size_t>(t)]; });
+    if (passed_on || forms[index].part_of >= 0) continue;
+    for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
+      any[static_cast<size_t>(t)] = false;
+  }
+  return any;
+}
+
+std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const Layout& layout) {
+  const int32_t output = network.graph.ops[producer].outputs[0];
+  if (!network.any_order[static_cast<size_t>(output)]) return std::nullopt;
+  Penalty penalty(network);
+  if (!penalty.add_readers(output, layout)) return std::nullopt;
+  // Worth it when the readers lose less than the host's gathering costs. A forced strategy keeps the number
+  // of tasks it is known for.
+  const lower::Geometry made = lower::geometry(network.graph, producer);
+  const double gathering = layer_cost({}, made, requant::HostWork::Gather, network.options.cost).host_ms;
+  const bool worth =
+      (!network.options.forced || penalty.cost().tasks == 0) && penalty.cost().npu_ms <= gathering;
+  return worth ? std::optional(penalty.cost()) : std::nullopt;
+}
+
+Status place_tensors(const Network& network, Plan& plan) {
+  return Placer(network, plan).run();
+}
+
+}  // namespace peraxis::plan
