@@ -65,12 +65,6 @@ constexpr std::array kConstraints = {
           return fmt::format("stride {}x{} of a transposed convolution: the chip has 1, 2, 4 and 8",
                              s.g.insert_h, s.g.insert_w);
         }},
-    Constraint{[](const Subject& s) { return s.g.kernel_h < s.g.insert_h || s.g.kernel_w < s.g.insert_w; },
-               [](const Subject& s) {
-                 return fmt::format(
-                     "kernel {}x{} is smaller than the stride {}x{} of a transposed convolution",
-                     s.g.kernel_h, s.g.kernel_w, s.g.insert_h, s.g.insert_w);
-               }},
     Constraint{[](const Subject& s) { return std::min(s.g.pad_top, s.g.pad_left) < 0; },
                [](const Subject& s) {
                  return fmt::format(

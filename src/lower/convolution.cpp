@@ -32,15 +32,20 @@ using requant::ChannelSet;
 struct Weights {
   const uint8_t* data;
   int64_t out_c, in_c, kernel_h, kernel_w;
-  int64_t offset;   // 128 for uint8
-  bool depthwise;   // stored as [kh][kw][out]
-  bool transposed;  // the chip wants the kernel turned by 180 degrees
+  int64_t offset;  // 128 for uint8
+  bool depthwise;  // stored as [kh][kw][out]
+  // Transposed: rows and columns of the kernel that the chip gets, turned by 180 degrees; else 0. Those
+  // beyond the stored ones have no effect.
+  int64_t turned_h, turned_w;
 
+  bool has(int64_t ky, int64_t kx) const {
+    return turned_h == 0 || (turned_h - 1 - ky < kernel_h && turned_w - 1 - kx < kernel_w);
+  }
   // `in`: channel of the kernel's own.
   int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
-    if (transposed) {
-      ky = kernel_h - 1 - ky;
-      kx = kernel_w - 1 - kx;
+    if (turned_h > 0) {
+      ky = turned_h - 1 - ky;
+      kx = turned_w - 1 - kx;
     }
     const int64_t index =
         depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
@@ -206,9 +211,10 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
   const auto weight = [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
     const int64_t channel = channel_in[static_cast<size_t>(in)];
-    if (slot == count && sums) return channel >= 0 ? 1 : 0;
+    const bool has = channel >= 0 && x.weights.has(ky, kx);
+    if (slot == count && sums) return has ? 1 : 0;
     if (slot >= count) return 0;
-    if (channel < 0 || set.params[static_cast<size_t>(slot)].drop_weights) return neutral;
+    if (!has || set.params[static_cast<size_t>(slot)].drop_weights) return neutral;
     return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, channel);
   };
   add_region(x, p.out_slots, set.dpu.int32_output ? 4 : 1);
@@ -445,14 +451,18 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   const Margin margin = margin_of(own);
   const Geometry g = with_margin(own, margin);
   const ir::Tensor& tensor = graph.tensor(ir::conv_operands(graph.ops[op]).weights);
+  const ir::OpKind kind = graph.ops[op].kind;
+  const bool depthwise = kind == ir::OpKind::DepthwiseConv2D, transposed = kind == ir::OpKind::TransposeConv;
+  const bool fully_connected = kind == ir::OpKind::FullyConnected;
   const Weights weights{tensor.data.data(),
                         g.out_c,
                         g.in_c / g.groups,
-                        g.kernel_h,
-                        g.kernel_w,
+                        fully_connected ? 1 : tensor.shape[1],
+                        fully_connected ? 1 : tensor.shape[2],
                         tensor.type == ir::DataType::UInt8 ? 128 : 0,
-                        graph.ops[op].kind == ir::OpKind::DepthwiseConv2D,
-                        graph.ops[op].kind == ir::OpKind::TransposeConv};
+                        depthwise,
+                        transposed ? g.kernel_h : 0,
+                        transposed ? g.kernel_w : 0};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
   const bool scattered = params.host == requant::HostWork::Gather;

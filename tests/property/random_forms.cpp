@@ -54,8 +54,10 @@ void draw_form(Builder& b, Form form, Layer& l, int32_t& depth) {
       l.kind = ir::OpKind::TransposeConv;
       a.stride_h = b.pick({1, 2, 2, 4});
       a.stride_w = b.pick({1, 2, 2, 4, 8});
-      l.kernel_h = std::max(l.kernel_h, a.stride_h) + b.pick({0, 0, 1});
-      l.kernel_w = std::max(l.kernel_w, a.stride_w);
+      if (!b.rng().one_in(3)) {  // else kernels may be smaller than strides
+        l.kernel_h = std::max(l.kernel_h, a.stride_h) + b.pick({0, 0, 1});
+        l.kernel_w = std::max(l.kernel_w, a.stride_w);
+      }
       l.trim_h = static_cast<int32_t>(b.rng().uniform(0, a.stride_h - 1));
       l.trim_w = static_cast<int32_t>(b.rng().uniform(0, a.stride_w - 1));
       break;

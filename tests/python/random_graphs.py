@@ -97,7 +97,7 @@ def single(builder, kind, dtype, style):
     elif kind == "transposed":
         source = builder.input((images(rng), *size(rng, 1, 12), choose(rng, CHANNELS[:9])), dtype)
         stride = (choose(rng, (1, 2, 2, 4)), choose(rng, (1, 2, 2, 4, 8)))
-        kernel = tuple(s + int(rng.integers(0, 3)) for s in stride)
+        kernel = tuple(max(1, s + int(rng.integers(-1, 3))) for s in stride)
         builder.transpose_conv(source, style, choose(rng, CHANNELS[:9]), kernel, stride, int(rng.integers(2)), activation(rng))
     elif kind == "large":
         large(builder, dtype, style)

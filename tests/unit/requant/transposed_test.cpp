@@ -47,7 +47,8 @@ ir::Graph transposed(const Shape& s, int64_t z_in, std::mt19937& rng) {
 
 TEST(Transposed, ReachesWhatItsOutputsReach) {
   std::mt19937 rng(20261130);
-  for (const Shape& s : {Shape{3, 3, 2, 2}, Shape{4, 2, 2, 1}, Shape{5, 4, 4, 2}, Shape{3, 3, 1, 1}})
+  for (const Shape& s :
+       {Shape{3, 3, 2, 2}, Shape{4, 2, 2, 1}, Shape{5, 4, 4, 2}, Shape{3, 3, 1, 1}, Shape{2, 1, 4, 2}})
     for (const int64_t z_in : {-128, -7, 90}) {
       const ir::Graph g = transposed(s, z_in, rng);
       const auto layer = describe(g, 0, num::Reference::LitertRef);
