@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "lower/geometry.hpp"
+
 namespace peraxis::cli {
 namespace {
 
@@ -30,6 +32,7 @@ std::vector<bool> dead_channels(const ir::Tensor& weights, size_t dimension) {
 int64_t op_macs(const ir::Graph& graph, size_t op) {
   if (!has_weights(graph, op)) return 0;
   const ir::Tensor& weights = graph.tensor(graph.ops[op].inputs[kWeights]);
+  if (graph.ops[op].kind == ir::OpKind::TransposeConv) return lower::geometry(graph, op).macs();
   const int64_t outputs = graph.tensor(graph.ops[op].outputs[0]).elements();
   const int64_t channels = graph.ops[op].kind == ir::OpKind::DepthwiseConv2D && !weights.shape.empty()
                                ? weights.shape.back()

@@ -179,12 +179,14 @@ class Compiler {
                                        : lower::InputCube{address_of(cube.placement), cube.layout};
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
+    const int32_t scratch = plan_.memory.allocations();
     const lower::LoweredLayer lowered = PERAXIS_TRY(
         lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
                                  true, by_tasks ? home_of(op.outputs[0]) : rk3588::SymbolicAddress{}));
     plan_.memory.touch(input.address.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
-    add_tasks(chosen.op, g, lowered);
+    for (int32_t a = scratch; a < plan_.memory.allocations(); ++a) plan_.memory.touch(a, clock_);
+    add_tasks(chosen.op, lowered);
     finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
     exe::LayerPlan record = layer_record(chosen);
     record.tasks = static_cast<int32_t>(lowered.tasks.size());  // alone, a layer's input is never scattered
@@ -323,7 +325,7 @@ class Compiler {
     return {cubes_[tensor] = plan_.memory.add_activation(bytes), 0};
   }
 
-  void add_tasks(size_t op, const lower::Geometry& g, const lower::LoweredLayer& lowered) {
+  void add_tasks(size_t op, const lower::LoweredLayer& lowered) {
     open_job(lowered.tasks.size());
     for (const lower::LoweredTask& task : lowered.tasks) {
       exe::Task info;
@@ -333,8 +335,7 @@ class Compiler {
                                                               : exe::TaskKind::BlockDiagonal;
       info.first_row = static_cast<int32_t>(task.rows.first);
       info.rows = static_cast<int32_t>(task.rows.rows);
-      const bool blocks = task.shape == lower::TaskShape::BlockDiagonal;
-      info.real_input_channels = static_cast<int32_t>(!blocks ? g.in_c : g.depthwise ? 1 : g.in_c / g.groups);
+      info.real_input_channels = static_cast<int32_t>(task.kernel_channels);
       info.real_output_channels = task.real_output_channels;
       info.set = task.set;
       plan_.tasks.push_back({info, task.task});

@@ -18,7 +18,8 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
   w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] |
           CNA::CONV_CON1::PROC_PRECISION[kInt8] |
-          CNA::CONV_CON1::DECONV(t.insert_x > 1 || t.insert_y > 1 ? 1 : 0));
+          CNA::CONV_CON1::DECONV(t.insert_x > 1 || t.insert_y > 1 ? 1 : 0) |
+          CNA::CONV_CON1::GROUP_LINE_OFF(t.line > 0 ? 1 : 0));
   w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] |
           DPU::S_POINTER::POINTER_PP_MODE[1]);
   w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] |
@@ -51,10 +52,10 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.address(CNA::FEATURE_DATA_ADDR::FEATURE_BASE_ADDR[0], t.input);
   w.write(CNA::FC_CON2::WEIGHT_OFFSET[0]);
   w.write(CNA::DMA_CON0::DATA_BURST_LEN[kBurst16] | CNA::DMA_CON0::WEIGHT_BURST_LEN[kBurst16]);
-  // Lines come in blocks of four; the surface stride is the signed jump from a block's end to the same
-  // block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
-  w.write(CNA::DMA_CON1::LINE_STRIDE(4 * t.in_width));
-  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_width * (t.in_full_height - 4)));
+  // Lines come in blocks of four, or one by one; the surface stride is the signed jump from a block's end to
+  // the same block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
+  w.write(CNA::DMA_CON1::LINE_STRIDE(t.line > 0 ? t.line : 4 * t.in_width));
+  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - (t.line > 0 ? 1 : 4) * t.in_width));
   w.write(CNA::FC_DATA_SIZE0::DMA_WIDTH(t.in_width) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(t.in_height));
   w.write(CNA::FC_DATA_SIZE1::DMA_CHANNEL(t.in_channels));
   w.address(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0[0], t.weights);
@@ -123,8 +124,7 @@ void write_dpu(Writer& w, const ConvTask& t) {
           DPU::DATA_FORMAT::BS_MUL_SHIFT_VALUE_NEG(d.multiply ? d.bs_shift : 0));
   w.write(DPU::OFFSET_PEND::OFFSET_PEND[0]);
   w.address(DPU::DST_BASE_ADDR::DST_BASE_ADDR[0], t.output);
-  const int64_t plane = t.out_width * t.out_full_height;
-  w.write(DPU::DST_SURF_STRIDE::DST_SURF_STRIDE(plane));
+  w.write(DPU::DST_SURF_STRIDE::DST_SURF_STRIDE(t.out_plane));
   w.write(DPU::DATA_CUBE_WIDTH::WIDTH(t.out_width));
   w.write(DPU::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
   w.write(DPU::DATA_CUBE_NOTCH_ADDR::NOTCH_ADDR_0[0] | DPU::DATA_CUBE_NOTCH_ADDR::NOTCH_ADDR_1[0]);
@@ -150,7 +150,7 @@ void write_dpu(Writer& w, const ConvTask& t) {
   w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) |
           DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
   write_no_register_operands(w);
-  w.write(DPU::SURFACE_ADD::SURF_ADD(plane * (d.int32_output ? 8 : (t.depthwise ? 4 : 2))));
+  w.write(DPU::SURFACE_ADD::SURF_ADD(t.out_plane * (d.int32_output ? 8 : (t.depthwise ? 4 : 2))));
   write_no_table(w);
 }
 

@@ -52,7 +52,7 @@ struct Task {
   int32_t op = 0;          // operator index in the graph
   TaskKind kind = TaskKind::Direct;
   int32_t first_row = 0, rows = 0;   // output rows it computes
-  int32_t real_input_channels = 0;   // of the layer, of BlockDiagonal those of a kernel; dummies not counted
+  int32_t real_input_channels = 0;   // that an output is a sum of; depthwise: of the layer
   int32_t real_output_channels = 0;  // of this task; dummies and window-sum kernels not counted
   int32_t set = 0;                   // index of the channel set (strategies that split channels)
 };

@@ -7,7 +7,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
-#include "lower/tiling.hpp"
+#include "lower/parts.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -28,10 +28,6 @@ struct Constraint {
   bool (*violated)(const Subject&);
   std::string (*sentence)(const Subject&);
 };
-
-int64_t most_padding(const Geometry& g) {
-  return g.inserts() ? kMaxInsertingPad : kMaxPad;
-}
 
 constexpr std::array kConstraints = {
     Constraint{[](const Subject& s) {
@@ -58,9 +54,9 @@ constexpr std::array kConstraints = {
                [](const Subject&) {
                  return std::string("the input is a constant; nothing is left for the NPU to do");
                }},
-    Constraint{[](const Subject& s) { return std::max(s.g.dilation_h, s.g.dilation_w) > kMaxDilation; },
+    Constraint{[](const Subject& s) { return s.g.dilation_w > kMaxDilation; },
                [](const Subject& s) {
-                 return fmt::format("dilation {}x{} exceeds {}", s.g.dilation_h, s.g.dilation_w,
+                 return fmt::format("dilation {}x{} exceeds {} columns", s.g.dilation_h, s.g.dilation_w,
                                     kMaxDilation);
                }},
     Constraint{
@@ -69,30 +65,23 @@ constexpr std::array kConstraints = {
           return fmt::format("stride {}x{} of a transposed convolution: the chip has 1, 2, 4 and 8",
                              s.g.insert_h, s.g.insert_w);
         }},
-    Constraint{[](const Subject& s) { return s.g.kernel_h < s.g.insert_h || s.g.kernel_w < s.g.insert_w; },
-               [](const Subject& s) {
-                 return fmt::format(
-                     "kernel {}x{} is smaller than the stride {}x{} of a transposed convolution",
-                     s.g.kernel_h, s.g.kernel_w, s.g.insert_h, s.g.insert_w);
-               }},
     Constraint{[](const Subject& s) { return std::min(s.g.pad_top, s.g.pad_left) < 0; },
                [](const Subject& s) {
                  return fmt::format(
                      "a transposed convolution that drops more than a {}x{} kernel at its edges",
                      s.g.kernel_h, s.g.kernel_w);
                }},
-    Constraint{[](const Subject& s) { return s.g.stride_h > kMaxStride || s.g.stride_w > kMaxStride; },
-               [](const Subject& s) {
-                 return fmt::format("stride {}x{} exceeds {}", s.g.stride_h, s.g.stride_w, kMaxStride);
-               }},
     Constraint{[](const Subject& s) { return s.g.kernel_h > kMaxKernel || s.g.kernel_w > kMaxKernel; },
                [](const Subject& s) {
                  return fmt::format("kernel {}x{} exceeds {}", s.g.kernel_h, s.g.kernel_w, kMaxKernel);
                }},
-    Constraint{[](const Subject& s) { return std::max(s.g.pad_top, s.g.pad_left) > most_padding(s.g); },
+    Constraint{[](const Subject& s) {
+                 const Margin margin = margin_of(s.g);
+                 return std::max(margin.top, margin.left) > kMaxPad;
+               },
                [](const Subject& s) {
-                 return fmt::format("padding {} above, {} left exceeds {}", s.g.pad_top, s.g.pad_left,
-                                    most_padding(s.g));
+                 return fmt::format("padding {} above, {} left exceeds twice {}", s.g.pad_top, s.g.pad_left,
+                                    kMaxPad);
                }},
     Constraint{[](const Subject& s) {
                  return s.g.pad_top >= s.g.span_h() || s.g.pad_left >= s.g.span_w() ||
@@ -103,13 +92,14 @@ constexpr std::array kConstraints = {
                  return fmt::format("some windows of its {}x{} outputs hold padding alone", s.g.out_h,
                                     s.g.out_w);
                }},
-    Constraint{[](const Subject& s) { return s.g.in_w > kMaxInputExtent || s.g.out_w > kMaxOutputWidth; },
+    Constraint{[](const Subject& s) { return std::max(s.g.in_w, s.g.out_w) > kMaxMapExtent; },
                [](const Subject& s) {
-                 return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxInputExtent);
+                 return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxMapExtent);
                }},
-    Constraint{
-        [](const Subject& s) { return s.g.in_h > kMaxMapRows || s.g.out_h > kMaxMapRows; },
-        [](const Subject& s) { return fmt::format("a map {} high exceeds {} rows", s.g.in_h, kMaxMapRows); }},
+    Constraint{[](const Subject& s) { return std::max(s.g.in_h, s.g.out_h) > kMaxMapExtent; },
+               [](const Subject& s) {
+                 return fmt::format("a map {} high exceeds {} rows", s.g.in_h, kMaxMapExtent);
+               }},
     Constraint{[](const Subject& s) { return s.g.in_c > kMaxInputChannels; },
                [](const Subject& s) {
                  return fmt::format("{} input channels exceed {}", s.g.in_c, kMaxInputChannels);
@@ -126,6 +116,15 @@ constexpr std::array kConstraints = {
                [](const Subject& s) {
                  return fmt::format("a map of {}x{}x{} exceeds the device's address space", s.g.out_rows(),
                                     s.g.out_w, s.g.out_c);
+               }},
+    Constraint{[](const Subject& s) {
+                 return s.g.stride_w > kMaxStride &&
+                        !cuts_into_windows(s.g, round_up(s.g.in_c, kAtomBytes)) &&
+                        s.g.out_rows() * s.g.out_w > kMostParts;
+               },
+               [](const Subject& s) {
+                 return fmt::format("stride {} makes a task of each of {} outputs, more than {}",
+                                    s.g.stride_w, s.g.out_rows() * s.g.out_w, kMostParts);
                }},
     Constraint{
         [](const Subject& s) { return !fits_cbuf(s.g); },

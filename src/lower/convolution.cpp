@@ -17,6 +17,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/layouts.hpp"
+#include "lower/parts.hpp"
 #include "target/rk3588/cost.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -31,15 +32,20 @@ using requant::ChannelSet;
 struct Weights {
   const uint8_t* data;
   int64_t out_c, in_c, kernel_h, kernel_w;
-  int64_t offset;   // 128 for uint8
-  bool depthwise;   // stored as [kh][kw][out]
-  bool transposed;  // the chip wants the kernel turned by 180 degrees
+  int64_t offset;  // 128 for uint8
+  bool depthwise;  // stored as [kh][kw][out]
+  // Transposed: rows and columns of the kernel that the chip gets, turned by 180 degrees; else 0. Those
+  // beyond the stored ones have no effect.
+  int64_t turned_h, turned_w;
 
+  bool has(int64_t ky, int64_t kx) const {
+    return turned_h == 0 || (turned_h - 1 - ky < kernel_h && turned_w - 1 - kx < kernel_w);
+  }
   // `in`: channel of the kernel's own.
   int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
-    if (transposed) {
-      ky = kernel_h - 1 - ky;
-      kx = kernel_w - 1 - kx;
+    if (turned_h > 0) {
+      ky = turned_h - 1 - ky;
+      kx = turned_w - 1 - kx;
     }
     const int64_t index =
         depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
@@ -71,38 +77,44 @@ struct Program {
   std::vector<const ChannelParams*> slot_params;  // [out_slots], null: dummy
   std::vector<uint8_t> packed_weights;
   int32_t region = 0, set = 0;
+  int64_t kernel_channels = 0;  // input channels that an output is a sum of
+  bool windows = false;         // cut_windows
+  bool copies = false;          // nothing of the layer's own is computed
 };
 
-ConvTask base_task(const Context& x, const Program& p, const Tiling& tiling, const DpuParams& dpu) {
+ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const Part& part,
+                   const DpuParams& dpu) {
+  const Geometry& g = part.g;
   ConvTask task;
   task.depthwise = p.shape == TaskShape::Depthwise;
-  task.in_width = x.g.in_w;
-  task.in_full_height = x.g.in_rows();
+  task.in_width = g.in_w;
+  task.in_plane = parts.in_plane;
+  task.line = parts.line;
   task.in_channels = p.in_channels;
   task.in_channels_real = p.in_channels_real;
-  task.pad_left = x.g.pad_left;
+  task.pad_left = g.pad_left;
   task.pad_value = x.layer.z_in;
-  task.kernel_width = x.g.kernel_w;
-  task.kernel_height = x.g.kernel_h;
-  task.stride_x = x.g.stride_w;
-  task.stride_y = x.g.stride_h;
-  task.dilation_x = x.g.dilation_w;
-  task.dilation_y = x.g.dilation_h;
-  task.insert_x = x.g.insert_w;
-  task.insert_y = x.g.insert_h;
+  task.kernel_width = g.kernel_w;
+  task.kernel_height = g.kernel_h;
+  task.stride_x = g.stride_w;
+  task.stride_y = g.stride_h;
+  task.dilation_x = g.dilation_w;
+  task.dilation_y = g.dilation_h;
+  task.insert_x = g.insert_w;
+  task.insert_y = g.insert_h;
   task.weight_zero_point = dpu.int32_output ? 0 : x.layer.z_w;
-  task.out_width = x.g.out_w;
-  task.out_full_height = x.g.out_rows();
-  task.data_banks = tiling.data_banks;
-  task.weight_banks = tiling.weight_banks;
+  task.out_width = g.out_w;
+  task.out_plane = parts.out_plane;
+  task.data_banks = parts.tiling.data_banks;
+  task.weight_banks = parts.tiling.weight_banks;
   task.dpu = dpu;
   return task;
 }
 
-Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
+Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const Parts& parts) {
   const bool depthwise = p.shape == TaskShape::Depthwise;
-  const Tiling tiling = PERAXIS_TRY(tile({x.g, p.in_channels, p.out_slots, depthwise}, x.limits));
-  const int64_t taps = x.g.kernel_h * x.g.kernel_w;
+  const Tiling& tiling = parts.tiling;
+  const int64_t taps = parts.parts.front().g.kernel_h * parts.parts.front().g.kernel_w;
   const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
   int32_t operands = -1;
   const int64_t operand_bytes = dpu.records() ? kOperandRecordBytes / kOperandRecordChannels : 4;
@@ -110,7 +122,6 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
     operands = x.memory.add_constant(x.pack ? pack_operands(p.slot_params, dpu.records(), x.layer.z_w)
                                             : std::vector<uint8_t>());
   const Region& region = x.out.regions[static_cast<size_t>(p.region)];
-  const int64_t in_plane = x.g.in_rows() * x.g.in_w, out_plane = x.g.out_rows() * x.g.out_w;
   const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
 
   for (int64_t first = 0; first < p.out_slots; first += tiling.channels_per_task) {
@@ -118,38 +129,47 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
     int32_t real = 0;
     for (int64_t s = first; s < first + slots; ++s)
       if (p.slot_params[static_cast<size_t>(s)] != nullptr) ++real;
-    for (size_t t = 0; t < tiling.rows.size() * static_cast<size_t>(x.g.batch); ++t) {
-      RowTile rows = tiling.rows[t % tiling.rows.size()];
-      const auto image = static_cast<int64_t>(t / tiling.rows.size());
-      rows.first += image * x.g.out_h;
-      rows.in_first += image * x.g.in_h;
-      ConvTask task = base_task(x, p, tiling, dpu);
-      // A depthwise task reads the channels it computes.
-      const int64_t in_slot = p.first_in_slot + (depthwise ? first : 0);
-      if (depthwise) {
-        task.in_channels = std::min(slots, p.in_channels - first);
-        task.in_channels_real = std::clamp<int64_t>(p.in_channels_real - first, 1, task.in_channels);
+    // A depthwise task reads the channels it computes.
+    const int64_t in_atom = (p.first_in_slot + (depthwise ? first : 0)) / kAtomBytes * parts.in_plane;
+    const int64_t out_atom = (p.first_out_slot + first) / slots_per_atom * parts.out_plane;
+    bool loaded = false;
+    for (const Part& part : parts.parts)
+      for (RowTile rows : part.rows) {
+        ConvTask task = base_task(x, p, parts, part, dpu);
+        if (depthwise) {
+          task.in_channels = std::min(slots, p.in_channels - first);
+          task.in_channels_real = std::clamp<int64_t>(p.in_channels_real - first, 1, task.in_channels);
+        }
+        task.in_height = rows.in_rows;
+        task.pad_top = rows.pad_top;
+        const int64_t line = parts.line > 0 ? parts.line : part.g.in_w;
+        task.input = {x.input.address.allocation,
+                      x.input.address.offset + (in_atom + part.in_first + rows.in_first * line) * kAtomBytes};
+        task.kernels = depthwise ? 1 : slots;
+        task.weight_bytes_per_kernel = taps * task.in_channels;
+        task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
+        task.weights = {weights, depthwise ? taps * first : taps * p.in_channels * first};
+        task.weight_reuse = tiling.weights_resident && loaded;
+        loaded = true;
+        task.out_height = rows.rows;
+        task.out_channels = slots;
+        task.out_channels_real = std::max<int32_t>(real, 1);
+        task.output = {region.allocation,
+                       region.offset + (out_atom + part.out_first + rows.first * part.g.out_w) * kAtomBytes};
+        task.operands = {operands, operand_bytes * first};
+        // Windows as lines: the part is one row of outputs, whatever the task calls it.
+        rows.first = part.first_row + (p.windows ? 0 : rows.first);
+        if (p.windows) rows.rows = 1;
+        x.out.tasks.push_back({task, p.shape, rows, p.copies ? 0 : real, p.set, p.kernel_channels});
       }
-      task.in_height = rows.in_rows;
-      task.pad_top = rows.pad_top;
-      const int64_t in_atom = in_slot / kAtomBytes * in_plane + rows.in_first * x.g.in_w;
-      task.input = {x.input.address.allocation, x.input.address.offset + in_atom * kAtomBytes};
-      task.kernels = depthwise ? 1 : slots;
-      task.weight_bytes_per_kernel = taps * task.in_channels;
-      task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
-      task.weights = {weights, depthwise ? taps * first : taps * p.in_channels * first};
-      task.weight_reuse = tiling.weights_resident && t > 0;
-      task.out_height = rows.rows;
-      task.out_channels = slots;
-      task.out_channels_real = std::max<int32_t>(real, 1);
-      const int64_t out_atom =
-          (p.first_out_slot + first) / slots_per_atom * out_plane + rows.first * x.g.out_w;
-      task.output = {region.allocation, region.offset + out_atom * kAtomBytes};
-      task.operands = {operands, operand_bytes * first};
-      x.out.tasks.push_back({task, p.shape, rows, real, p.set});
-    }
   }
   return {};
+}
+
+Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
+  const Parts parts =
+      PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise}, x.limits));
+  return emit_program(x, std::move(p), dpu, parts);
 }
 
 // A region of its own, or behind the last one in the layer's shared allocation.
@@ -176,6 +196,7 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   p.set = p.region = set_index;
   p.in_channels = x.input.layout.slots;
   p.in_channels_real = x.input.layout.slot_of.empty() ? x.g.in_c : x.input.layout.slots;
+  p.kernel_channels = x.g.in_c;
   p.out_slots = round_up(count + (sums ? 1 : 0), kKernelGroup);
   p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
   for (int64_t s = 0; s < count; ++s) {
@@ -189,18 +210,32 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
         x.input.layout.slot_of.empty() ? c : x.input.layout.slot_of[static_cast<size_t>(c)])] = c;
   // Dummy input channels hold whatever the cube holds: the weight that cancels CPEND's term.
   const int64_t neutral = set.dpu.int32_output ? 0 : x.layer.z_w;
-  if (x.pack)
-    p.packed_weights =
-        pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w,
-                            [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
-                              const int64_t channel = channel_in[static_cast<size_t>(in)];
-                              if (slot == count && sums) return channel >= 0 ? 1 : 0;
-                              if (slot >= count) return 0;
-                              if (channel < 0 || set.params[static_cast<size_t>(slot)].drop_weights)
-                                return neutral;
-                              return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, channel);
-                            });
+  const auto weight = [&](int64_t slot, int64_t ky, int64_t kx, int64_t in) -> int64_t {
+    const int64_t channel = channel_in[static_cast<size_t>(in)];
+    const bool has = channel >= 0 && x.weights.has(ky, kx);
+    if (slot == count && sums) return has ? 1 : 0;
+    if (slot >= count) return 0;
+    if (!has || set.params[static_cast<size_t>(slot)].drop_weights) return neutral;
+    return x.weights.at(set.channels[static_cast<size_t>(slot)], ky, kx, channel);
+  };
   add_region(x, p.out_slots, set.dpu.int32_output ? 4 : 1);
+  if (cuts_into_windows(x.g, p.in_channels)) {
+    // Every row of the kernel is 16 channels of its own.
+    const int64_t in_channels = kAtomBytes * x.g.kernel_h;
+    if (const Result<Parts> parts = cut_windows({x.g, in_channels, p.out_slots, false}, x.limits)) {
+      p.in_channels = p.in_channels_real = in_channels;
+      p.kernel_channels = x.g.in_c * x.g.kernel_h;
+      p.windows = true;
+      if (x.pack)
+        p.packed_weights = pack_direct_weights(p.out_slots, in_channels, 1, x.g.kernel_w,
+                                               [&](int64_t slot, int64_t, int64_t kx, int64_t in) {
+                                                 return weight(slot, in / kAtomBytes, kx, in % kAtomBytes);
+                                               });
+      return emit_program(x, std::move(p), set.dpu, *parts);
+    }
+  }
+  if (x.pack)
+    p.packed_weights = pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w, weight);
   return emit_program(x, std::move(p), set.dpu);
 }
 
@@ -215,6 +250,7 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
   p.out_slots = round_up(last, kDepthwiseGroup) - first;
   p.in_channels = std::min(p.out_slots, round_up(x.g.in_c, kAtomBytes) - first);
   p.in_channels_real = std::min(p.in_channels, x.g.in_c - first);
+  p.kernel_channels = x.g.in_c;
   p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
   for (size_t i = 0; i < set.channels.size(); ++i) {
     const int64_t slot = set.channels[i] - first;
@@ -278,6 +314,7 @@ Status lower_block(const Context& x, const ChannelSet& set, int32_t set_index, c
   p.first_in_slot = block.first_in;
   p.in_channels = round_up(block.last_in, kAtomBytes) - block.first_in;
   p.in_channels_real = block.last_in - block.first_in;
+  p.kernel_channels = in;
   p.first_out_slot = first_slot;
   p.out_slots = slots;
   p.slot_params.resize(static_cast<size_t>(slots), nullptr);
@@ -349,6 +386,36 @@ Status lower_grouped(const Context& x, const ChannelSet& set, int32_t set_index)
   return lower_blocks(x, set, set_index, best);
 }
 
+// Copies the input into a cube with more padding around it than the chip's fields hold.
+Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
+  InputCube cube = x.input;
+  // The values go through unchanged: a weight of 1, no addend, no scale.
+  requant::Layer identity;
+  identity.z_in = x.layer.z_in;
+  for (const Geometry& g : margin_copies(x.g, margin, cube.layout.slots)) {
+    LoweredLayer copy;
+    const int64_t ky = g.kernel_h - 1 - (g.kernel_h > 1 ? margin.top : 0);
+    const int64_t kx = g.kernel_w - 1 - (g.kernel_w > 1 ? margin.left : 0);
+    Program p;
+    p.shape = TaskShape::Depthwise;
+    p.copies = true;
+    p.in_channels = p.in_channels_real = cube.layout.slots;
+    p.out_slots = round_up(cube.layout.slots, kDepthwiseGroup);
+    p.slot_params.resize(static_cast<size_t>(p.out_slots), nullptr);
+    if (x.pack)
+      p.packed_weights = pack_depthwise_weights(
+          p.in_channels, g.kernel_h, g.kernel_w,
+          [&](int64_t, int64_t y, int64_t w) -> int64_t { return y == ky && w == kx ? 1 : 0; });
+    const int64_t slots = p.out_slots;
+    const Context y{g, identity, x.weights, cube, x.limits, x.memory, copy, -1, x.pack, {}};
+    add_region(y, slots, 1);
+    PERAXIS_TRY(emit_program(y, std::move(p), {}));
+    std::ranges::move(copy.tasks, std::back_inserter(x.out.tasks));
+    cube.address = {copy.regions[0].allocation, 0};
+  }
+  return cube;
+}
+
 }  // namespace
 
 InputCube plain_input(const Geometry& g, rk3588::SymbolicAddress address) {
@@ -381,20 +448,31 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
                                        const requant::LayerParams& params, const InputCube& input,
                                        const TileLimits& limits, MemoryPlan& memory, bool pack,
                                        rk3588::SymbolicAddress output) {
-  const Geometry g = geometry(graph, op);
+  const Geometry own = geometry(graph, op);
+  const Margin margin = margin_of(own);
+  const Geometry g = with_margin(own, margin);
   const ir::Tensor& tensor = graph.tensor(ir::conv_operands(graph.ops[op]).weights);
+  const ir::OpKind kind = graph.ops[op].kind;
+  const bool depthwise = kind == ir::OpKind::DepthwiseConv2D, transposed = kind == ir::OpKind::TransposeConv;
+  const bool fully_connected = kind == ir::OpKind::FullyConnected;
   const Weights weights{tensor.data.data(),
                         g.out_c,
                         g.in_c / g.groups,
-                        g.kernel_h,
-                        g.kernel_w,
+                        fully_connected ? 1 : tensor.shape[1],
+                        fully_connected ? 1 : tensor.shape[2],
                         tensor.type == ir::DataType::UInt8 ? 128 : 0,
-                        graph.ops[op].kind == ir::OpKind::DepthwiseConv2D,
-                        graph.ops[op].kind == ir::OpKind::TransposeConv};
+                        depthwise,
+                        transposed ? g.kernel_h : 0,
+                        transposed ? g.kernel_w : 0};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
   const bool together = params.host == requant::HostWork::Gather && output.allocation < 0;
-  const Context x{g,    layer, weights, input, limits, memory, out, together ? memory.add_activation(0) : -1,
+  InputCube cube = input;
+  if (margin.any()) {
+    const Context whole{own, layer, weights, input, limits, memory, out, -1, pack, {}};
+    cube = PERAXIS_TRY(copy_with_margin(whole, margin));
+  }
+  const Context x{g,    layer, weights, cube, limits, memory, out, together ? memory.add_activation(0) : -1,
                   pack, output};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];

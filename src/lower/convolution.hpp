@@ -22,6 +22,7 @@ struct LoweredTask {
   RowTile rows;
   int32_t real_output_channels = 0;
   int32_t set = 0;
+  int64_t kernel_channels = 0;  // input channels that an output is a sum of
 };
 
 // A cube the tasks write. Regions of one layer may lie one behind the other in one allocation.

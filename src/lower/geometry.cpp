@@ -12,7 +12,7 @@ namespace {
 // padding is what the kernel has beyond the operator's own (npu/hardware.md 5.5; litert-arithmetic.md 2).
 int64_t transposed_pad(int64_t in, int64_t out, int64_t kernel, int64_t stride, ir::Padding padding) {
   const int64_t total = std::max<int64_t>(0, (in - 1) * stride + kernel - out);
-  return kernel - 1 - (padding == ir::Padding::Same ? total / 2 : 0);
+  return std::max(kernel, stride) - 1 - (padding == ir::Padding::Same ? total / 2 : 0);
 }
 
 void set_transposed(const ir::TransposeConvAttributes& a, Geometry& g) {
@@ -20,13 +20,16 @@ void set_transposed(const ir::TransposeConvAttributes& a, Geometry& g) {
   g.insert_w = a.stride_w;
   g.pad_top = transposed_pad(g.in_h, g.out_h, g.kernel_h, a.stride_h, a.padding);
   g.pad_left = transposed_pad(g.in_w, g.out_w, g.kernel_w, a.stride_w, a.padding);
+  // No window without a pixel: a smaller kernel gets taps without effect.
+  g.kernel_h = std::max<int64_t>(g.kernel_h, a.stride_h);
+  g.kernel_w = std::max<int64_t>(g.kernel_w, a.stride_w);
 }
 
 // Where windows do not reach from one image into the next, the images are one map.
 void join_images(Geometry& g) {
   const bool pointwise =
       g.kernel_h == 1 && g.stride_h == 1 && g.insert_h == 1 && g.pad_top == 0 && g.out_h == g.in_h;
-  if (!pointwise || g.in_rows() > rk3588::kMaxMapRows) return;
+  if (!pointwise || g.in_rows() > rk3588::kMaxMapExtent) return;
   g.in_h = g.in_rows();
   g.out_h = g.out_rows();
   g.batch = 1;

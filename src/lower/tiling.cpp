@@ -15,7 +15,7 @@ int64_t row_bytes(const TilingProblem& p) {
 
 // The bank that maps one pixel wide need beyond their rows; wider ones may fill every bank.
 int64_t spare_banks(const TilingProblem& p) {
-  return p.g.in_w == 1 ? kSpareDataBanks : 0;
+  return p.narrow || p.g.in_w == 1 ? kSpareDataBanks : 0;
 }
 
 int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
@@ -115,18 +115,6 @@ int64_t block_input_channels(const Geometry& g, int64_t channels) {
   // The first may begin anywhere in an atom.
   return std::min(round_up(g.in_c, kAtomBytes),
                   round_up(groups * (g.in_c / g.groups) + kAtomBytes - 1, kAtomBytes));
-}
-
-bool fits_cbuf(const Geometry& g) {
-  if (g.groups > 1)
-    return tile({g, block_input_channels(g, kKernelGroup), kKernelGroup, false}, {}).has_value();
-  const int64_t group = g.depthwise ? kDepthwiseGroup : kKernelGroup;
-  TilingProblem p{g, round_up(g.in_c, kAtomBytes), round_up(g.out_c, group), g.depthwise};
-  if (!tile(p, {}).has_value()) return false;
-  if (!g.depthwise) return true;
-  // `exact` runs depthwise as direct convolutions of 32 channels.
-  p = {g, std::min<int64_t>(round_up(g.in_c, kAtomBytes), kKernelGroup), 2 * kKernelGroup, false};
-  return tile(p, {}).has_value();
 }
 
 }  // namespace peraxis::lower

@@ -46,6 +46,7 @@ struct TilingProblem {
   int64_t in_channels = 0;   // programmed, multiple of 16
   int64_t out_channels = 0;  // programmed, whole groups
   bool depthwise = false;    // the hardware's depthwise mode
+  bool narrow = false;       // some tiles are one pixel wide, though the map is not
 };
 
 Result<Tiling> tile(const TilingProblem& problem, const TileLimits& limits);
@@ -53,8 +54,5 @@ Result<Tiling> tile(const TilingProblem& problem, const TileLimits& limits);
 // Grouped convolutions: the most input channels (whole atoms) that `channels` kernels of neighbouring groups
 // see.
 int64_t block_input_channels(const Geometry& geometry, int64_t channels);
-
-// True when at least the smallest tile of the operator fits.
-bool fits_cbuf(const Geometry& geometry);
 
 }  // namespace peraxis::lower

@@ -346,7 +346,7 @@ class Estimate(CliTest):
         self.assertEqual([none[key] for key in COST_KEYS], [0] * len(COST_KEYS))
 
     def test_convolutions_on_the_cpu(self):
-        model = self.write("dilated.tflite", equal_scales_model(dilation=2))
+        model = self.write("dilated.tflite", equal_scales_model(dilation=33))
         for gmacs in (1, 10):
             report = self.succeeds("plan", model, "--json", "--host-gmacs", str(gmacs)).json()
             layer, = report["layers"]

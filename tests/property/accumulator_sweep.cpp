@@ -135,7 +135,8 @@ Status AccumulatorSweep::load(const Batch& batch) {
 Status AccumulatorSweep::run(const DpuParams& dpu, const requant::ChannelParams& params) {
   ConvTask task;
   task.in_width = task.out_width = kWidth;
-  task.in_height = task.in_full_height = task.out_height = task.out_full_height = padded_pixels_ / kWidth;
+  task.in_height = task.out_height = padded_pixels_ / kWidth;
+  task.in_plane = task.out_plane = task.in_height * kWidth;
   task.in_channels = task.in_channels_real = in_channels_;
   task.kernel_width = task.kernel_height = 1;
   task.kernels = task.out_channels = task.out_channels_real = kSweepKernels;

@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "import/import.hpp"
+#include "ir/operands.hpp"
 #include "random_graphs.hpp"
 #include "requant/layer.hpp"
 
@@ -92,8 +93,9 @@ std::vector<CertificateLayer> shared_certificate_layers() {
     if (!graph || !ir::verify(*graph)) continue;  // an operator we do not have, or int16 activations
     for (size_t op = 0; op < graph->ops.size(); ++op) {
       if (!ir::is_convolution_like(graph->ops[op].kind)) continue;
-      const ir::Tensor& weights = graph->tensor(graph->ops[op].inputs[1]);
-      const ir::Tensor& input = graph->tensor(graph->ops[op].inputs[0]);
+      const ir::ConvOperands operands = ir::conv_operands(graph->ops[op]);
+      const ir::Tensor& weights = graph->tensor(operands.weights);
+      const ir::Tensor& input = graph->tensor(operands.input);
       if (!weights.is_constant || weights.type != input.type) continue;
       if (input.type != ir::DataType::Int8 && input.type != ir::DataType::UInt8) continue;
       out.push_back({file.stem(), *graph, op});

@@ -39,10 +39,12 @@ uint64_t first_seed(uint64_t own);
 // One conv_2d, depthwise_conv_2d or fully_connected that the NPU takes.
 Case random_layer(uint64_t seed);
 // One convolution of a less common form, some of them with several images.
-enum class Form : uint8_t { Dilated, Grouped, Multiplied, Batch, Transposed };
-inline constexpr Form kForms[] = {Form::Dilated, Form::Grouped, Form::Multiplied, Form::Batch,
-                                  Form::Transposed};
+enum class Form : uint8_t { Dilated, Grouped, Multiplied, Batch, Transposed, Strided, Padded, Wide };
+inline constexpr Form kForms[] = {Form::Dilated,    Form::Grouped, Form::Multiplied, Form::Batch,
+                                  Form::Transposed, Form::Strided, Form::Padded,     Form::Wide};
 Case random_form(uint64_t seed, Form form);
+// Dilated so far that the rows of a window do not fit CBUF together: each row of outputs is a task.
+Case deep_dilation(uint64_t seed);
 // Three to five convolutions of any form in a row, of one or several images.
 Case form_network(uint64_t seed);
 // Convolutions with pools, additions and concatenations between them, some of them branching.

@@ -158,25 +158,29 @@ class ModelBuilder:
         b = self.tensor(bias.shape, np.int32, np.float32(source.scale) * scales, [0] * len(scales), 0, bias)
         return w, b, lambda out: self.fresh(out, source.dtype, out_scale, activation)
 
-    def conv(self, source, style, out_channels, kernel, stride, padding, activation):
-        _, h, w, c = source.shape
-        weights, bias, make = self.parameters(source, (out_channels, *kernel, c), 0, kernel[0] * kernel[1] * c, style, activation)
-        out = make((1, *extent((h, w), kernel, stride, padding), out_channels))
-        return self.operator(Builtin.CONV_2D, [source, weights, bias], [out], f"conv_2d {style} {kernel}", "Conv2DOptions",
-                             padding=padding, strideH=stride[0], strideW=stride[1], dilationHFactor=1, dilationWFactor=1,
-                             fusedActivationFunction=ACTIVATIONS[activation])
+    def conv(self, source, style, out_channels, kernel, stride, padding, activation, dilation=(1, 1), groups=1):
+        n, h, w, c = source.shape
+        depth = c // groups
+        weights, bias, make = self.parameters(source, (out_channels, *kernel, depth), 0, kernel[0] * kernel[1] * depth, style,
+                                              activation)
+        out = make((n, *extent((h, w), spans(kernel, dilation), stride, padding), out_channels))
+        text = f"conv_2d {style} {kernel} dilation {dilation} groups {groups} batch {n}"
+        return self.operator(Builtin.CONV_2D, [source, weights, bias], [out], text, "Conv2DOptions",
+                             padding=padding, strideH=stride[0], strideW=stride[1], dilationHFactor=dilation[0],
+                             dilationWFactor=dilation[1], fusedActivationFunction=ACTIVATIONS[activation])
 
-    def depthwise(self, source, style, kernel, stride, padding, activation):
-        _, h, w, c = source.shape
-        weights, bias, make = self.parameters(source, (1, *kernel, c), 3, kernel[0] * kernel[1], style, activation)
-        out = make((1, *extent((h, w), kernel, stride, padding), c))
+    def depthwise(self, source, style, kernel, stride, padding, activation, dilation=(1, 1), multiplier=1):
+        n, h, w, c = source.shape
+        weights, bias, make = self.parameters(source, (1, *kernel, c * multiplier), 3, kernel[0] * kernel[1], style, activation)
+        out = make((n, *extent((h, w), spans(kernel, dilation), stride, padding), c * multiplier))
+        text = f"depthwise {style} {kernel} dilation {dilation} multiplier {multiplier} batch {n}"
         inputs = [source, weights, bias]
         if self.rng.random() < 0.1:
             del inputs[2]
             self.default_kernels_crash = True
-        return self.operator(Builtin.DEPTHWISE_CONV_2D, inputs, [out], f"depthwise {style} {kernel}",
-                             "DepthwiseConv2DOptions", padding=padding, strideH=stride[0], strideW=stride[1], depthMultiplier=1,
-                             dilationHFactor=1, dilationWFactor=1, fusedActivationFunction=ACTIVATIONS[activation])
+        return self.operator(Builtin.DEPTHWISE_CONV_2D, inputs, [out], text, "DepthwiseConv2DOptions", padding=padding,
+                             strideH=stride[0], strideW=stride[1], depthMultiplier=multiplier, dilationHFactor=dilation[0],
+                             dilationWFactor=dilation[1], fusedActivationFunction=ACTIVATIONS[activation])
 
     def fully_connected(self, source, style, units, activation):
         rows, columns = source.shape
@@ -278,14 +282,15 @@ class ModelBuilder:
         out = self.fresh(source.shape, source.dtype, source.scale * self.rng.uniform(0.6, 1.6))
         return self.operator(Builtin.PRELU, [source, slopes], [out], "prelu")
 
-    def transpose_conv(self, source, style, out_channels, kernel, stride, padding):
-        _, h, w, c = source.shape
+    def transpose_conv(self, source, style, out_channels, kernel, stride, padding, activation="none"):
+        n, h, w, c = source.shape
         size = [(n if padding == 0 else n - 1) * s + (0 if padding == 0 else k) for n, s, k in zip((h, w), stride, kernel)]
-        weights, bias, make = self.parameters(source, (out_channels, *kernel, c), 0, kernel[0] * kernel[1] * c, style, "none")
-        out = make((1, *size, out_channels))
+        weights, bias, make = self.parameters(source, (out_channels, *kernel, c), 0, kernel[0] * kernel[1] * c, style, activation)
+        out = make((n, *size, out_channels))
         return self.operator(Builtin.TRANSPOSE_CONV, [self.constant(out.shape), weights, source, bias], [out],
-                             f"transpose_conv {style} {kernel}", "TransposeConvOptions", version=3, padding=padding,
-                             strideH=stride[0], strideW=stride[1])
+                             f"transpose_conv {style} {kernel} stride {stride} batch {n}", "TransposeConvOptions", version=4,
+                             padding=padding, strideH=stride[0], strideW=stride[1],
+                             fusedActivationFunction=ACTIVATIONS[activation])
 
     def resize_bilinear(self, source, size, align, half):
         out = self.same(source, (1, *size, source.shape[3]))
@@ -355,6 +360,10 @@ class ModelBuilder:
         builder = flatbuffers.Builder(4096)
         builder.Finish(self.model.Pack(builder), b"TFL3")
         return bytes(builder.Output())
+
+
+def spans(kernel, dilation):
+    return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilation))
 
 
 def extent(size, kernel, stride, padding):

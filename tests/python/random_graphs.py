@@ -8,7 +8,7 @@ import numpy as np
 
 from model_builder import ACTIVATIONS, CHANNELS, ModelBuilder, input_sets
 
-SINGLE = ("conv", "depthwise", "fully_connected", "large")
+SINGLE = ("conv", "depthwise", "fully_connected", "large", "transposed")
 # (row of the type, style of the weights): per-axis is what this project is about, so it comes most often.
 STYLES = ((np.int8, "per-axis"), (np.int8, "per-axis"), (np.int8, "per-axis"), (np.int8, "per-tensor"), (np.uint8, "per-tensor"))
 
@@ -16,7 +16,7 @@ STYLES = ((np.int8, "per-axis"), (np.int8, "per-axis"), (np.int8, "per-axis"), (
 @dataclasses.dataclass
 class Drawn:
     seed: int
-    kind: str          # "conv", "depthwise", "fully_connected", "large", "graph" or "host_graph"
+    kind: str          # of SINGLE, "graph" or "host_graph"
     style: str
     data: bytes
     inputs: list       # three sets of arrays
@@ -49,6 +49,16 @@ def window(rng, shape, largest, strides):
     return kernel, stride, padding
 
 
+def images(rng):
+    return choose(rng, (1, 1, 1, 2, 3))
+
+
+def dilation(rng, shape, kernel, padding):
+    """Of a third of the layers, as far as the map holds it or padding helps."""
+    drawn = pair(rng, 1, 4) if rng.random() < 0.35 else (1, 1)
+    return tuple(d if padding == 0 or (k - 1) * d < n else 1 for d, k, n in zip(drawn, kernel, shape[1:3]))
+
+
 def activation(rng):
     return choose(rng, ("none", "none", *ACTIVATIONS))
 
@@ -79,13 +89,27 @@ def single(builder, kind, dtype, style):
         source = builder.input((choose(rng, (1, 1, 3, 5)), choose(rng, CHANNELS + (7, 255, 300))), dtype)
         builder.fully_connected(source, style, choose(rng, CHANNELS + (10, 129)), activation(rng))
     elif kind == "depthwise":
-        source = builder.input((1, *size(rng, 1, 24), choose(rng, CHANNELS)), dtype)
-        builder.depthwise(source, style, *window(rng, source.shape, 7, 4), activation(rng))
+        multiplier = choose(rng, (1, 1, 1, 2, 3, 8))
+        source = builder.input((images(rng), *size(rng, 1, 24), choose(rng, CHANNELS if multiplier == 1 else CHANNELS[:8])), dtype)
+        kernel, stride, padding = window(rng, source.shape, 7, 4)
+        builder.depthwise(source, style, kernel, stride, padding, activation(rng), dilation(rng, source.shape, kernel, padding),
+                          multiplier)
+    elif kind == "transposed":
+        source = builder.input((images(rng), *size(rng, 1, 12), choose(rng, CHANNELS[:9])), dtype)
+        stride = (choose(rng, (1, 2, 2, 4)), choose(rng, (1, 2, 2, 4, 8)))
+        kernel = tuple(max(1, s + int(rng.integers(-1, 3))) for s in stride)
+        builder.transpose_conv(source, style, choose(rng, CHANNELS[:9]), kernel, stride, int(rng.integers(2)), activation(rng))
     elif kind == "large":
         large(builder, dtype, style)
     else:
-        source = builder.input((1, *size(rng, 1, 20), choose(rng, CHANNELS)), dtype)
-        builder.conv(source, style, choose(rng, CHANNELS), *window(rng, source.shape, 7, 4), activation(rng))
+        groups = choose(rng, (1, 1, 1, 2, 3, 8))
+        depth, width = choose(rng, CHANNELS), choose(rng, CHANNELS)
+        if groups > 1:
+            depth, width = groups * choose(rng, (1, 3, 8, 16, 17)), groups * choose(rng, (1, 4, 8, 16, 33))
+        source = builder.input((images(rng), *size(rng, 1, 20), depth), dtype)
+        kernel, stride, padding = window(rng, source.shape, 7, 4)
+        builder.conv(source, style, width, kernel, stride, padding, activation(rng), dilation(rng, source.shape, kernel, padding),
+                     groups)
 
 
 def partner(builder, source, maps, dtype, style):
@@ -202,6 +226,8 @@ def draw(seed):
     kind = ("conv", "graph", "depthwise", "conv", "graph", "fully_connected", "graph", "conv", "depthwise", "host_graph")[seed % 10]
     if seed % 12 == 5:
         kind = "large"
+    if seed % 12 == 9:
+        kind = "transposed"
     dtype, style = choose(rng, STYLES)
     builder = ModelBuilder(rng)
     if kind.endswith("graph"):

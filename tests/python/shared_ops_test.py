@@ -1,4 +1,4 @@
-"""Every convolution, depthwise convolution and fully connected case of the shared operator models, on the NPU.
+"""Every convolution, depthwise or transposed convolution and fully connected case of the shared operator models, on the NPU.
 
 The goldens are LiteRT's reference kernels' (stored with the models, three input sets each: random, extreme, near the
 zero point). `--no-fallback`: a case whose multiplications do not run as tasks is an error. `exact` must be equal byte
@@ -16,13 +16,8 @@ from peraxis_runs import distance, golden_sets, replaced, run
 peraxis_runs.need_binary()
 OPS = peraxis_runs.need_shared_models() / "ops"
 KINDS = {"conv", "dwconv", "fc"}
-LATER = {"int16", "dilation", "grouped"}
+LATER = {"int16"}
 FAST = ("hw-multiply", "exponent-classes", "exponent-classes-tie-proof")
-
-
-def multiplies_depth(name, case):
-    """A depthwise convolution with more output than input channels."""
-    return "dwconv" in case["tags"] and case["inputs"][0][-1] != case["outputs"][0][-1]
 
 
 def cases():
@@ -30,8 +25,8 @@ def cases():
     chosen = []
     for name, case in index.items():
         tags = set(case["tags"])
-        is_convolution = tags & KINDS or name.startswith(("u8_conv", "u8_dw"))
-        if is_convolution and not tags & LATER and not multiplies_depth(name, case):
+        is_convolution = tags & KINDS or name.startswith(("u8_conv", "u8_dw", "tconv"))
+        if is_convolution and not tags & LATER:
             chosen.append(name)
     return sorted(chosen)
 
@@ -53,8 +48,8 @@ def worst(name, strategy, folder):
 
 
 def test_the_list_is_whole():
-    """A case that drops out is noticed: 48 convolutions, 12 depthwise, 6 fully connected, 2 of uint8."""
-    assert len(CASES) == 48 + 12 + 6 + 2, CASES
+    """A case that drops out is noticed: 54 convolutions, 15 depthwise, 6 fully connected, 2 of uint8, 3 transposed."""
+    assert len(CASES) == 54 + 15 + 6 + 2 + 3, CASES
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -37,8 +37,10 @@ struct DpuParams {
 struct ConvTask {
   bool depthwise = false;
 
-  // Input tile: `in_height` rows from `input` on, of a cube whose full height is `in_full_height`.
-  int64_t in_width = 0, in_height = 0, in_full_height = 0;
+  // Input tile: `in_height` rows of `in_width` pixels from `input` on.
+  int64_t in_width = 0, in_height = 0;
+  int64_t in_plane = 0;     // atoms (pixels of 16 channels) from one surface to the next
+  int64_t line = 0;         // atoms from one row to the next; 0: one behind the other, fetched four at a time
   int64_t in_channels = 0;  // multiple of 16
   int64_t in_channels_real = 0;
   SymbolicAddress input;  // first atom of the tile's first row
@@ -56,7 +58,8 @@ struct ConvTask {
   SymbolicAddress weights;
   int32_t weight_zero_point = 0;
 
-  int64_t out_width = 0, out_height = 0, out_full_height = 0;
+  int64_t out_width = 0, out_height = 0;
+  int64_t out_plane = 0;     // as in_plane
   int64_t out_channels = 0;  // whole kernel groups
   int64_t out_channels_real = 0;
   SymbolicAddress output;    // first atom of the tile's first output row

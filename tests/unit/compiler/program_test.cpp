@@ -19,7 +19,7 @@ ProgramPlan plan_of(int32_t tasks, int32_t run) {
   plan.memory.touch(output, 0);
   PlannedTask planned;
   rk3588::ConvTask t;
-  t.in_width = t.in_height = t.in_full_height = 1;
+  t.in_width = t.in_height = t.in_plane = 1;
   t.in_channels = t.in_channels_real = 16;
   t.input = {input, 0};
   t.kernel_width = t.kernel_height = 1;
@@ -27,7 +27,7 @@ ProgramPlan plan_of(int32_t tasks, int32_t run) {
   t.weight_bytes_per_kernel = 16;
   t.weight_bytes = 512;
   t.weights = {weights, 0};
-  t.out_width = t.out_height = t.out_full_height = 1;
+  t.out_width = t.out_height = t.out_plane = 1;
   t.out_channels = t.out_channels_real = 32;
   t.output = {output, 0};
   t.operands = {weights, 0};

@@ -15,7 +15,8 @@ using namespace rk3588;
 // The worked convolution of the hardware document (npu/hardware.md 16.1): 3x3, 32x32, 32 -> 64 channels.
 ConvTask worked_example() {
   ConvTask t;
-  t.in_width = t.in_height = t.in_full_height = 32;
+  t.in_width = t.in_height = 32;
+  t.in_plane = 1024;
   t.in_channels = t.in_channels_real = 32;
   t.input = {0, 0x100};
   t.pad_left = t.pad_top = 1;
@@ -25,7 +26,8 @@ ConvTask worked_example() {
   t.weight_bytes_per_kernel = 288;
   t.weight_bytes = 18432;
   t.weights = {1, 0};
-  t.out_width = t.out_height = t.out_full_height = 32;
+  t.out_width = t.out_height = 32;
+  t.out_plane = 1024;
   t.out_channels = t.out_channels_real = 64;
   t.output = {2, 0};
   t.operands = {1, 0x4800};
@@ -155,9 +157,10 @@ TEST(Convolution, WritesEveryRegisterOnceAndEndsInTheTail) {
 
 TEST(Convolution, SurfaceStrideIsNegativeForMapsBelowFourRows) {
   ConvTask t = worked_example();
-  t.in_width = t.in_height = t.in_full_height = 1;
+  t.in_width = t.in_height = t.in_plane = 1;
   EXPECT_EQ(registers_of(*convolution(t))[0x1080], 0x0FFFFFFDU);
-  t.in_width = t.in_height = t.in_full_height = 2;
+  t.in_width = t.in_height = 2;
+  t.in_plane = 4;
   EXPECT_EQ(registers_of(*convolution(t))[0x1080], 0x0FFFFFFCU);
 }
 
@@ -183,14 +186,16 @@ TEST(NextAmount, CountsPairsOfWords) {
 // kernel 4x4, stride 2. What is left out differs by choice: bank split, grains, kernels rounded to a group.
 TEST(Convolution, TransposedAsTheVendorsStream) {
   ConvTask t = worked_example();
-  t.in_width = t.in_height = t.in_full_height = 5;
+  t.in_width = t.in_height = 5;
+  t.in_plane = 28;  // the vendor rounds planes of internal tensors up to 4 pixels (corrections.md 7.1 item 7)
   t.in_channels = t.in_channels_real = 16;
   t.pad_left = t.pad_top = 2;
   t.pad_value = 3;
   t.kernel_width = t.kernel_height = 4;
   t.insert_x = t.insert_y = 2;
   t.weight_bytes_per_kernel = 256;
-  t.out_width = t.out_height = t.out_full_height = 10;
+  t.out_width = t.out_height = 10;
+  t.out_plane = 100;
   t.out_channels = t.kernels = 32;
   t.weight_bytes = 32 * 256;
   const Result<Program> program = convolution(t);
@@ -207,6 +212,7 @@ TEST(Convolution, TransposedAsTheVendorsStream) {
   EXPECT_EQ(r[0x1044], 2U);
   EXPECT_EQ(r[0x1068], 0x22U);
   EXPECT_EQ(r[0x107C], 0x14U);
+  EXPECT_EQ(r[0x1080], 8U);
   EXPECT_EQ(r[0x1084], 0x00050005U);
   EXPECT_EQ(r[0x1088], 0x10U);
   EXPECT_EQ(r[0x1184] & 0xFFU, 3U);  // direct convolution reads one byte
@@ -222,6 +228,16 @@ TEST(Convolution, Dilation) {
   EXPECT_GE(r[0x1010] >> 4, 1U + 65U);
   t.dilation_y = 33;
   EXPECT_FALSE(convolution(t));
+}
+
+// npu/hardware.md 5.2, line mode: the step between lines, and from a line's end to the next surface.
+TEST(Convolution, LinesOneByOne) {
+  ConvTask t = worked_example();
+  t.line = 96;
+  auto r = registers_of(*convolution(t));
+  EXPECT_EQ(r[0x100C], 1U << 29);
+  EXPECT_EQ(r[0x107C], 96U);
+  EXPECT_EQ(r[0x1080], 1024U - 32U);
 }
 
 }  // namespace

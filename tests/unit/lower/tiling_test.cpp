@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "lower/parts.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
