@@ -1,12 +1,9 @@
 // ADD, SUB, MUL, MAXIMUM and MINIMUM: one task of the DPU alone with a second tensor as the operand of EW
 // (requant/pairs.cpp). Constants that are one value go into registers, others into constant memory; smaller
 // activations are repeated first.
-#include <algorithm>
-
 #include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
 #include "lower/repeat.hpp"
-#include "lower/tiling.hpp"
-#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
@@ -83,15 +80,6 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
   return out;
 }
 
-rk3588::ElementTask::Operand::Combine combine_of(requant::ElementParams::Combine combine) {
-  using From = requant::ElementParams::Combine;
-  using To = rk3588::ElementTask::Operand::Combine;
-  return combine == From::Multiply  ? To::Multiply
-         : combine == From::Maximum ? To::Maximum
-         : combine == From::Minimum ? To::Minimum
-                                    : To::Add;
-}
-
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                         const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
@@ -110,25 +98,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
       if (r.other == Source::Channel) other = PERAXIS_TRY(repeat_channel(other, map, places.memory, tasks));
     }
   }
-  rk3588::ElementTask task;
-  task.width = map.w;
-  task.height = map.h;
-  task.channels = round_up(map.c, rk3588::kAtomBytes);
-  task.input = main.address;
-  task.in_plane = main.plane;
-  task.output = places.output.address;
-  task.out_plane = places.output.plane;
-  task.addend = params.addend;
-  task.factor = params.factor;
-  task.constant = params.constant;
-  if (params.operand_factor != 0)
-    task.operand = rk3588::ElementTask::Operand{other.address, other.plane, params.operand_offset,
-                                                params.operand_factor, combine_of(params.combine)};
-  task.relu = params.relu;
-  task.out_scale = params.scale;
-  task.out_shift = params.shift;
-  task.out_offset = params.offset;
-  tasks.emplace_back(task);
+  tasks.emplace_back(element_task(params, map, main, places.output, other));
   return tasks;
 }
 
