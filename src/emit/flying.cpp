@@ -71,9 +71,10 @@ void write_stages(Writer& w, const Output& o, const ElementTask& t) {
   w.write(DPU::BS_OW_OP::OW_OP[0]);
   w.write(DPU::WDMA_SIZE_0::CHANNEL_WDMA(o.channels));
   w.write(DPU::WDMA_SIZE_1::HEIGHT_WDMA(o.height) | DPU::WDMA_SIZE_1::WIDTH_WDMA(o.width));
-  w.write(DPU::BN_CFG::BN_BYPASS(prelu || add ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(add ? 0 : 1) |
-          DPU::BN_CFG::BN_ALU_ALGO(add ? kAdd : 0) | DPU::BN_CFG::BN_MUL_BYPASS(prelu || table ? 0 : 1) |
-          DPU::BN_CFG::BN_MUL_PRELU(prelu ? 1 : 0) | DPU::BN_CFG::BN_RELU_BYPASS[1]);
+  w.write(DPU::BN_CFG::BN_BYPASS(prelu || add || t.relu_first ? 0 : 1) |
+          DPU::BN_CFG::BN_ALU_BYPASS(add ? 0 : 1) | DPU::BN_CFG::BN_ALU_ALGO(add ? kAdd : 0) |
+          DPU::BN_CFG::BN_MUL_BYPASS(prelu || table ? 0 : 1) | DPU::BN_CFG::BN_MUL_PRELU(prelu ? 1 : 0) |
+          DPU::BN_CFG::BN_RELU_BYPASS(t.relu_first ? 0 : 1));
   // Multiplies, then adds (npu/corrections.md 7.1 item 3).
   w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(table ? kLookUpAddend : t.constant));
   // One shift for both signs; of a PReLU only negative values are multiplied.

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "ir/shape.hpp"
+#include "lower/border_counts.hpp"
 #include "lower/device_op.hpp"
 #include "lower/tiling.hpp"
-#include "lower/window_sums.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -16,11 +16,13 @@ using requant::AverageGoal;
 using requant::AverageParams;
 
 constexpr int64_t kPpuLargest = 16;  // window and stride (npu/hardware.md 14.4)
+constexpr size_t kMostCounts = 10;   // different numbers of pixels at a border: those of a 7x7 window
 
 // What an operator averages.
 struct Averages {
-  Windows windows;     // without padding
-  bool whole = false;  // one output pixel from the whole plane
+  Windows windows;
+  bool whole = false;   // one output pixel from the whole plane, without padding
+  BorderCounts border;  // of pools: how many pixels their windows hold
   int64_t channels = 0;
   AverageGoal goal;
 };
@@ -36,18 +38,6 @@ std::string result_refusal(const ir::Graph& graph, const ir::Op& op) {
   return {};
 }
 
-// One axis of a pool: where its only window lies, or that all of its windows are whole.
-struct Span {
-  int64_t first = 0, count = 0;
-  bool whole_windows = true;
-};
-
-Span span(int64_t in, int64_t filter, int64_t stride, const ir::SpatialAxis& axis) {
-  const int64_t first = std::max<int64_t>(-axis.before, 0);
-  return {first, std::min(filter - axis.before, in) - first,
-          axis.before <= 0 && (axis.out - 1) * stride - axis.before + filter <= in};
-}
-
 const ir::PoolAttributes& pool_of(const ir::Graph& graph, size_t index) {
   return *std::get_if<ir::PoolAttributes>(&graph.ops[index].attributes);
 }
@@ -56,18 +46,6 @@ std::string pool_refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   if (std::string why = result_refusal(graph, op); !why.empty()) return why;
   if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
-  const ir::PoolAttributes& a = pool_of(graph, index);
-  const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
-  const Span rows =
-      span(in.h, a.filter_h, a.stride_h, ir::spatial_axis(in.h, a.filter_h, a.stride_h, 1, a.padding));
-  const Span columns =
-      span(in.w, a.filter_w, a.stride_w, ir::spatial_axis(in.w, a.filter_w, a.stride_w, 1, a.padding));
-  const bool whole = out.h == 1 && out.w == 1 && rows.count == in.h && columns.count == in.w;
-  if (!whole && (!rows.whole_windows || !columns.whole_windows))
-    return fmt::format(
-        "windows of {}x{} at the border hold fewer pixels of the {}x{} map, and a task divides "
-        "all sums by one number",
-        a.filter_h, a.filter_w, in.h, in.w);
   return {};
 }
 
@@ -78,11 +56,22 @@ Averages pool_averages(const ir::Graph& graph, size_t index) {
   Averages averages;
   averages.channels = in.c;
   averages.whole = out.h == 1 && out.w == 1 && a.filter_h >= in.h && a.filter_w >= in.w;
-  averages.windows = {in.h, in.w, a.filter_h, a.filter_w, a.stride_h, a.stride_w, out.h, out.w};
-  if (averages.whole) averages.windows = {in.h, in.w, in.h, in.w};
-  if (out.h == 1) averages.windows.stride_h = 1;
-  if (out.w == 1) averages.windows.stride_w = 1;
-  averages.goal = requant::pool_goal(graph.tensor(op.outputs[0]), a.activation, averages.windows.taps());
+  averages.windows = {in.h, in.w, in.h, in.w};
+  if (!averages.whole)
+    averages.windows = {
+        in.h,
+        in.w,
+        a.filter_h,
+        a.filter_w,
+        out.h == 1 ? 1 : a.stride_h,
+        out.w == 1 ? 1 : a.stride_w,
+        out.h,
+        out.w,
+        std::max<int64_t>(ir::spatial_axis(in.h, a.filter_h, a.stride_h, 1, a.padding).before, 0),
+        std::max<int64_t>(ir::spatial_axis(in.w, a.filter_w, a.stride_w, 1, a.padding).before, 0)};
+  averages.border = border_counts(averages.windows);
+  averages.goal =
+      requant::pool_goal(graph.tensor(op.outputs[0]), a.activation, averages.border.counts.front());
   return averages;
 }
 
@@ -169,13 +158,35 @@ DeviceForm averages_form(const Averages& a, bool exact) {
   return form;
 }
 
+// Windows of several sizes: parameters for each of them.
+DeviceForm bordered_form(const ir::Graph& graph, size_t index, const Averages& a, bool exact) {
+  DeviceForm form;
+  if (a.border.counts.size() > kMostCounts)
+    form.refusal =
+        fmt::format("windows at the border hold {} different numbers of pixels; up to {} are joined",
+                    a.border.counts.size(), kMostCounts);
+  if (form.refusal.empty()) form.refusal = windows_refusal(a.windows, a.channels);
+  for (const int64_t count : a.border.counts) {
+    if (!form.refusal.empty()) return form;
+    const auto params = requant::average_parameters(requant::pool_goal(
+        graph.tensor(graph.ops[index].outputs[0]), pool_of(graph, index).activation, count));
+    if (!params || params->certificate.max > (exact ? 0 : 1))
+      form.refusal = fmt::format("a mean of {} pixels differs from the reference by up to {}; {} is allowed",
+                                 count, params ? params->certificate.max : 255, exact ? 0 : 1);
+    else
+      form.averages.push_back(*params);
+  }
+  return form;
+}
+
 DeviceForm pool_form(const ir::Graph& graph, size_t index, bool exact) {
   const Averages a = pool_averages(graph, index);
+  if (a.border.counts.size() > 1) return bordered_form(graph, index, a, exact);
   DeviceForm form = averages_form(a, exact);
   if (form.refusal.empty()) return form;
   const Windows& w = a.windows;
   if (std::max({w.kernel_h, w.kernel_w, w.stride_h, w.stride_w}) > kPpuLargest) return form;
-  if (a.goal.low > -128 || a.goal.high < 127) return form;
+  if (a.goal.count != w.taps() || a.goal.low > -128 || a.goal.high < 127) return form;
   const requant::Certificate proved = requant::ppu_average(a.goal, w.kernel_w, w.kernel_h);
   if (proved.max > 1 || (exact && proved.differing > 0)) return form;
   form = {};
@@ -193,7 +204,7 @@ Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const Device
   const CubeAt& in = places.inputs[0];
   if (form.averages.size() == 1) {
     const auto one = a.whole ? one_window(a.windows.view_h, a.windows.view_w) : std::optional(a.windows);
-    PERAXIS_TRY(add_window_sums(*one, false, a.channels, a.goal.zero, form.averages[0], in, places.output,
+    PERAXIS_TRY(add_window_sums(*one, false, a.channels, 0, form.averages[0], in, places.output,
                                 places.memory, tasks));
     return tasks;
   }
@@ -213,6 +224,12 @@ Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const Device
 Result<std::vector<rk3588::Task>> lower_pool(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                              const DevicePlaces& places) {
   const Averages a = pool_averages(graph, index);
+  if (a.border.counts.size() > 1) {
+    std::vector<rk3588::Task> tasks;
+    PERAXIS_TRY(add_bordered(a.windows, a.border, a.channels, form.averages, places.inputs[0], places.output,
+                             places.memory, tasks));
+    return tasks;
+  }
   if (!form.ppu) return lower_averages(a, form, places);
   rk3588::PoolTask task;
   task.average = true;

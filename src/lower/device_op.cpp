@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit, &kSplitV,
                                    &kSlice,   &kStridedSlice,  &kAdd,           &kRelu,  &kLeakyRelu,
                                    &kSub,     &kQuantize,      &kAveragePool,   &kMean,  &kMul,
-                                   &kMaximum, &kMinimum};
+                                   &kMaximum, &kMinimum,       &kPrelu};
 constexpr int64_t kLargestExtent = 8192;  // 13 bits, minus one (npu/hardware.md 4.4)
 
 const DeviceOp* find(ir::OpKind kind) {

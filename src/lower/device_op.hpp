@@ -43,6 +43,7 @@ struct DeviceForm {
   int32_t table_input = -1;
   int32_t part_of = -1;  // the operator whose tasks compute this one too: its own output is nowhere
   std::vector<requant::AverageParams> averages = {};  // of averages: one a stage
+  std::vector<requant::ElementParams> prelu = {};     // of PRELU: its tasks
   int64_t slot_group = rk3588::kAtomBytes;            // the tasks write whole groups of so many channels
   bool ppu = false;                                   // its task is one of the PPU
 };
@@ -92,7 +93,7 @@ struct DeviceOp {
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kSplitV, kSlice, kStridedSlice, kAdd,
     kSub, kRelu, kLeakyRelu, kQuantize;
-extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum;
+extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum, kPrelu;
 
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);

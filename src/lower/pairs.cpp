@@ -1,25 +1,25 @@
 // ADD, SUB, MUL, MAXIMUM and MINIMUM: one task of the DPU alone with a second tensor as the operand of EW
 // (requant/pairs.cpp). Constants that are one value go into registers, others into constant memory; smaller
 // activations are repeated first.
-#include <algorithm>
-
 #include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
 #include "lower/repeat.hpp"
-#include "lower/tiling.hpp"
-#include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
 namespace {
 
 constexpr int32_t kMostDifference = 1;
 
-// The other operand, as the task gets it.
-enum class Source : uint8_t { Constant, Tensor, Pixel, Channel };
-
 struct Roles {
-  size_t main = 0;  // the input that has the output's shape and is no constant
-  Source other = Source::Tensor;
+  size_t main = 0;        // the input that has the output's shape and is no constant
+  bool constant = false;  // the other one
 };
+
+// The activation as it is, or one pixel or channel of it.
+bool repeatable(const ir::Nhwc& map, const ir::Nhwc& out) {
+  const bool pixels = (map.h == out.h && map.w == out.w) || (map.h == 1 && map.w == 1);
+  return pixels && (map.c == out.c || map.c == 1);
+}
 
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
@@ -38,13 +38,11 @@ std::string refusal(const ir::Graph& graph, size_t index) {
     if (std::string why = map_refusal(graph, t); !why.empty()) return why;
     const ir::Nhwc map = ir::nhwc(in);
     whole = whole || map == out;
-    const bool pixel = map.h == 1 && map.w == 1 && map.c == out.c;
-    const bool channel = map.h == out.h && map.w == out.w && map.c == 1;
-    if (map != out && !pixel && !channel)
+    if (!repeatable(map, out))
       return fmt::format("'{}' is {}x{}x{}, the output {}x{}x{}: one pixel or one channel can be repeated",
                          in.name, map.h, map.w, map.c, out.h, out.w, out.c);
-    if (map != out && !pixel)
-      if (std::string why = repeat_channel_refusal(out); !why.empty()) return why;
+    if (map.c != out.c)
+      if (std::string why = repeat_channel_refusal({1, map.h, map.w, out.c}); !why.empty()) return why;
   }
   return whole ? std::string() : "no activation has the shape of the output";
 }
@@ -58,13 +56,15 @@ Roles roles(const ir::Graph& graph, size_t index) {
   };
   Roles r;
   r.main = full(0) ? 0 : 1;
-  const ir::Tensor& other = graph.tensor(op.inputs[1 - r.main]);
-  const ir::Nhwc map = ir::nhwc(other);
-  r.other = other.is_constant                            ? Source::Constant
-            : map == out                                 ? Source::Tensor
-            : map.h == 1 && map.w == 1 && map.c == out.c ? Source::Pixel
-                                                         : Source::Channel;
+  r.constant = graph.tensor(op.inputs[1 - r.main]).is_constant;
   return r;
+}
+
+// The operand at the size of `map`.
+Result<CubeAt> repeated(CubeAt operand, const ir::Nhwc& own, const ir::Nhwc& map, MemoryPlan& memory,
+                        std::vector<rk3588::Task>& tasks) {
+  if (own.c != map.c) operand = PERAXIS_TRY(repeat_channel(operand, {1, own.h, own.w, map.c}, memory, tasks));
+  return own.h * own.w == map.h * map.w ? operand : repeat_pixel(operand, map, memory, tasks);
 }
 
 DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
@@ -83,15 +83,6 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
   return out;
 }
 
-rk3588::ElementTask::Operand::Combine combine_of(requant::ElementParams::Combine combine) {
-  using From = requant::ElementParams::Combine;
-  using To = rk3588::ElementTask::Operand::Combine;
-  return combine == From::Multiply  ? To::Multiply
-         : combine == From::Maximum ? To::Maximum
-         : combine == From::Minimum ? To::Minimum
-                                    : To::Add;
-}
-
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                         const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
@@ -99,36 +90,16 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   const ir::Nhwc map = ir::nhwc(graph.tensor(op.outputs[0]));
   const Roles r = roles(graph, index);
   std::vector<rk3588::Task> tasks;
-  const CubeAt& main = places.inputs[r.other == Source::Constant ? 0 : r.main];
+  const CubeAt& main = places.inputs[r.constant ? 0 : r.main];
   CubeAt other;
   if (params.operand_factor != 0) {
-    if (r.other == Source::Constant) {
-      other = constant_cube(graph.tensor(op.inputs[1 - r.main]), map, places.memory);
-    } else {
-      other = places.inputs[1 - r.main];
-      if (r.other == Source::Pixel) other = repeat_pixel(other, map, places.memory, tasks);
-      if (r.other == Source::Channel) other = PERAXIS_TRY(repeat_channel(other, map, places.memory, tasks));
-    }
+    const ir::Tensor& tensor = graph.tensor(op.inputs[1 - r.main]);
+    other =
+        r.constant
+            ? constant_cube(tensor, map, places.memory)
+            : PERAXIS_TRY(repeated(places.inputs[1 - r.main], ir::nhwc(tensor), map, places.memory, tasks));
   }
-  rk3588::ElementTask task;
-  task.width = map.w;
-  task.height = map.h;
-  task.channels = round_up(map.c, rk3588::kAtomBytes);
-  task.input = main.address;
-  task.in_plane = main.plane;
-  task.output = places.output.address;
-  task.out_plane = places.output.plane;
-  task.addend = params.addend;
-  task.factor = params.factor;
-  task.constant = params.constant;
-  if (params.operand_factor != 0)
-    task.operand = rk3588::ElementTask::Operand{other.address, other.plane, params.operand_offset,
-                                                params.operand_factor, combine_of(params.combine)};
-  task.relu = params.relu;
-  task.out_scale = params.scale;
-  task.out_shift = params.shift;
-  task.out_offset = params.offset;
-  tasks.emplace_back(task);
+  tasks.emplace_back(element_task(params, map, main, places.output, other));
   return tasks;
 }
 

@@ -24,6 +24,8 @@ TilingProblem tiling_problem(const Windows& w, int64_t channels, int64_t rows, i
   p.g.kernel_w = w.kernel_w;
   p.g.stride_h = w.stride_h;
   p.g.stride_w = w.stride_w;
+  p.g.pad_top = w.pad_top;
+  p.g.pad_left = w.pad_left;
   p.in_channels = round_up(channels, kAtomBytes);
   p.out_channels = round_up(channels, kDepthwiseGroup);
   p.depthwise = true;
@@ -57,6 +59,8 @@ Status add_band(const Windows& w, const Band& band, int64_t channels, int32_t pa
       task.input = {in.address.allocation, in.address.offset + (first / kAtomBytes * in.plane +
                                                                 (band.first + rows.in_first) * w.view_w) *
                                                                    kAtomBytes};
+      task.pad_top = rows.pad_top;
+      task.pad_left = w.pad_left;
       task.pad_value = pad;
       task.kernel_width = w.kernel_w;
       task.kernel_height = w.kernel_h;
@@ -93,11 +97,15 @@ std::string windows_refusal(const Windows& w, int64_t channels) {
                        kMaxKernel, kMaxKernel);
   if (w.stride_h > kMaxStride || w.stride_w > kMaxStride)
     return fmt::format("stride {}x{} exceeds a convolution's {}", w.stride_h, w.stride_w, kMaxStride);
+  if (w.pad_top > kMaxPad || w.pad_left > kMaxPad)
+    return fmt::format("padding {} above, {} left exceeds {}", w.pad_top, w.pad_left, kMaxPad);
   if (w.view_w > kMaxInputExtent || w.out_w > kMaxOutputWidth)
     return fmt::format("a map {} wide exceeds {} columns", w.view_w, kMaxInputExtent);
   if (round_up(channels, kDepthwiseGroup) > kMaxCubeChannels)
     return fmt::format("{} channels exceed {}", channels, kMaxCubeChannels);
-  const auto tiling = tile(tiling_problem(w, channels, std::min(w.kernel_h, w.view_h), 1), {});
+  Windows row = w;
+  row.pad_top = 0;
+  const auto tiling = tile(tiling_problem(row, channels, std::min(w.kernel_h, w.view_h), 1), {});
   return tiling ? std::string() : tiling.error().message;
 }
 

@@ -16,6 +16,7 @@ struct Windows {
   int64_t view_h = 1, view_w = 1;
   int64_t kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1;
   int64_t out_h = 1, out_w = 1;
+  int64_t pad_top = 0, pad_left = 0;
 
   int64_t taps() const { return kernel_h * kernel_w; }
 };

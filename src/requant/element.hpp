@@ -13,7 +13,7 @@
 namespace peraxis::requant {
 
 // In the int8 domain (uint8 values less 128):
-//   v = (a + addend) * factor + constant, combined with (b + operand_offset) * operand_factor
+//   v = (max(0, )?)((a + addend) * factor + constant), combined with (b + operand_offset) * operand_factor
 //   y = sat8(round_half_away((max(0, )?)(v) * scale / 2^shift) + offset)
 struct ElementParams {
   enum class Combine : uint8_t { Add, Multiply, Maximum, Minimum };
@@ -23,6 +23,7 @@ struct ElementParams {
   int32_t prelu_factor = 0, prelu_shift = 0;       // factor 0: negative values are like others
   Combine combine = Combine::Add;
   int32_t constant = 0;
+  bool relu_first = false;  // before the operand
   bool relu = false;
   int32_t scale = 1, shift = 0, offset = 0;
   // Against the reference, over all inputs: 65536 pairs, or 256 values.

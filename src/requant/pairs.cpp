@@ -136,12 +136,22 @@ int32_t task_output(const ElementParams& e, int32_t qa, int32_t qb) {
       std::clamp<int64_t>(num::shift_ties_away(v * e.scale, e.shift) + e.offset, -128, 127));
 }
 
-void count(const Problem& p, const Reference& reference, ElementParams& e) {
+// The reference's outputs for all pairs, by the main operand first.
+std::vector<int32_t> wanted(const Problem& p) {
+  const Reference reference(p);
+  std::vector<int32_t> out;
+  out.reserve(p.a().values.size() * p.b().values.size());
+  for (const int32_t qa : p.a().values)
+    for (const int32_t qb : p.b().values) out.push_back(p.main == 0 ? reference(qa, qb) : reference(qb, qa));
+  return out;
+}
+
+void count(const Problem& p, const std::vector<int32_t>& want, ElementParams& e) {
   e.inputs = e.differing = e.max = 0;
+  size_t at = 0;
   for (const int32_t qa : p.a().values)
     for (const int32_t qb : p.b().values) {
-      const int32_t want = p.main == 0 ? reference(qa, qb) : reference(qb, qa);
-      const int32_t apart = std::abs(task_output(e, qa, qb) - want);
+      const int32_t apart = std::abs(task_output(e, qa, qb) - want[at++]);
       ++e.inputs;
       e.differing += apart != 0 ? 1 : 0;
       e.max = std::max(e.max, apart);
@@ -236,21 +246,21 @@ Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t 
     return fail(ErrorCode::Unsupported,
                 "{}: outputs are kept in {}..{}; the task has ReLU and the type's ends only",
                 graph.op_label(op), p.low, p.high);
-  const Reference reference(p);
   if (p.compares()) {
     ElementParams e = comparison(p);
-    count(p, reference, e);
+    count(p, wanted(p), e);
     return e;
   }
   const bool product = p.kind == ir::OpKind::Mul;
   if (!product && !p.add_sub().in_range)
     return fail(ErrorCode::Unsupported, "{}: the output scale is too fine", graph.op_label(op));
+  const std::vector<int32_t> want = wanted(p);
   std::optional<ElementParams> best;
   for (int i = 0; i < kTries; ++i) {
     const int32_t f = kLargestFactor - i * (kLargestFactor / 2 / kTries);
     auto e = product ? product_with_factor(p, f) : sum_with_factor(p, f);
     if (!e) continue;
-    count(p, reference, *e);
+    count(p, want, *e);
     if (!best || std::pair(e->max, e->differing) < std::pair(best->max, best->differing)) best = e;
     if (best->differing == 0) break;
   }

@@ -217,5 +217,45 @@ TEST(ElementPairs, Repeated) {
   EXPECT_GT(ran, 30);
 }
 
+// Slopes of a channel, of every value, or one for all: 256 inputs in every channel.
+TEST(ElementPairs, Prelu) {
+  std::array<int64_t, 3> ran{};
+  for (uint64_t i = 0; i < 48 && !::testing::Test::HasFailure(); ++i) {
+    Maker m(first_seed(954'000 + i));
+    const auto c = static_cast<int32_t>(m.rng.uniform(2, 40));
+    ir::Op op;
+    op.kind = ir::OpKind::Prelu;
+    const std::vector<int32_t> shape{1, 16, 16, c};
+    const float in = m.scale();
+    op.inputs.push_back(m.tensor(in, shape));
+    const size_t kind = i % 3;
+    op.inputs.push_back(
+        m.tensor(static_cast<float>(m.rng.uniform_real(0.001, 0.01)), kind == 0   ? std::vector{1, 1, c}
+                                                                      : kind == 1 ? shape
+                                                                                  : std::vector{1, 1, 1}));
+    ir::Tensor& slopes = m.out.graph.tensors.back();
+    slopes.is_constant = true;
+    slopes.data.resize(static_cast<size_t>(slopes.elements()));
+    for (uint8_t& v : slopes.data) v = static_cast<uint8_t>(m.rng.uniform(0, 255));
+    op.outputs.push_back(m.tensor(in * static_cast<float>(m.rng.uniform_real(0.5, 1.5)), shape));
+    op.attributes = ir::NoAttributes{};
+    m.out.graph.inputs = {op.inputs[0]};
+    m.out.graph.outputs = op.outputs;
+    m.out.graph.ops.push_back(op);
+    Bytes x(static_cast<size_t>(256 * c));
+    for (size_t v = 0; v < x.size(); ++v) x[v] = static_cast<uint8_t>(v / static_cast<size_t>(c));
+    m.out.inputs = {x};
+    SCOPED_TRACE(m.out.text());
+    const lower::DeviceForm known = lower::device_form(m.out.graph, 0, false);
+    Bytes got, want;
+    if (!run_one(m.out, known.prelu.size(), got, want)) continue;
+    ++ran[kind];
+    EXPECT_LE(largest_difference(m.out.graph.tensor(op.outputs[0]).type, got, want), 1);
+    if (!lower::device_form(m.out.graph, 0, true).refusal.empty()) continue;
+    EXPECT_EQ(got, want);
+  }
+  for (const int64_t count : ran) EXPECT_GT(count, 10);
+}
+
 }  // namespace
 }  // namespace peraxis::property

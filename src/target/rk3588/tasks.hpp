@@ -45,8 +45,9 @@ struct ElementTask {
   SymbolicAddress input, output;
   int64_t in_plane = 0, out_plane = 0;
   int32_t addend = 0;
-  int32_t factor = 1;    // -32768..32767
-  int32_t constant = 0;  // not together with a prelu_factor
+  int32_t factor = 1;       // -32768..32767
+  int32_t constant = 0;     // not together with a prelu_factor
+  bool relu_first = false;  // negative v become 0
   std::optional<Operand> operand;
   int32_t prelu_factor = 0, prelu_shift = 0;  // factor 0: none
   bool relu = false;

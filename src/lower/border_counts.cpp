@@ -1,0 +1,81 @@
+#include "lower/border_counts.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "lower/element_task.hpp"
+#include "lower/repeat.hpp"
+#include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+constexpr int32_t kPadding = 0;  // adds nothing to a sum
+
+// Pixels inside the map, by window.
+std::vector<int64_t> along(int64_t in, int64_t kernel, int64_t stride, int64_t pad, int64_t out) {
+  std::vector<int64_t> counts;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t first = i * stride - pad;
+    counts.push_back(std::min(first + kernel, in) - std::max<int64_t>(first, 0));
+  }
+  return counts;
+}
+
+// 127 for outputs of one number of pixels, -128 for others.
+ir::Tensor mask(const BorderCounts& counts, size_t index, const ir::Nhwc& map) {
+  ir::Tensor out;
+  out.shape = {1, static_cast<int32_t>(map.h), static_cast<int32_t>(map.w), 1};
+  for (const size_t of : counts.of) out.data.push_back(of == index ? 0x7F : 0x80);
+  return out;
+}
+
+}  // namespace
+
+BorderCounts border_counts(const Windows& w) {
+  const std::vector<int64_t> rows = along(w.view_h, w.kernel_h, w.stride_h, w.pad_top, w.out_h);
+  const std::vector<int64_t> columns = along(w.view_w, w.kernel_w, w.stride_w, w.pad_left, w.out_w);
+  BorderCounts out;
+  for (const int64_t row : rows)
+    for (const int64_t column : columns) out.counts.push_back(row * column);
+  const std::vector<int64_t> all = out.counts;
+  std::sort(out.counts.begin(), out.counts.end(), std::greater<>());
+  out.counts.erase(std::unique(out.counts.begin(), out.counts.end()), out.counts.end());
+  for (const int64_t count : all)
+    out.of.push_back(
+        static_cast<size_t>(std::find(out.counts.begin(), out.counts.end(), count) - out.counts.begin()));
+  return out;
+}
+
+Status add_bordered(const Windows& w, const BorderCounts& counts, int64_t channels,
+                    const std::vector<requant::AverageParams>& params, const CubeAt& in, const CubeAt& out,
+                    MemoryPlan& memory, std::vector<rk3588::Task>& tasks) {
+  const ir::Nhwc map{1, w.out_h, w.out_w, channels};
+  const int64_t pixels = map.h * map.w;
+  const auto scratch = [&](int64_t group) {
+    return CubeAt{{memory.add_activation(pixels * round_up(channels, group)), 0}, pixels};
+  };
+  requant::ElementParams minimum, maximum;
+  minimum.combine = requant::ElementParams::Combine::Minimum;
+  maximum.combine = requant::ElementParams::Combine::Maximum;
+  minimum.operand_factor = maximum.operand_factor = 1;
+  const CubeAt whole = scratch(rk3588::kDepthwiseGroup);
+  CubeAt joined;
+  for (size_t i = 0; i < counts.counts.size(); ++i) {
+    PERAXIS_TRY(add_window_sums(w, false, channels, kPadding, params[i], in, whole, memory, tasks));
+    const CubeAt masked = scratch(rk3588::kAtomBytes);
+    tasks.emplace_back(
+        element_task(minimum, map, whole, masked, constant_cube(mask(counts, i, map), map, memory)));
+    if (i == 0) {
+      joined = masked;
+      continue;
+    }
+    const CubeAt next = i + 1 == counts.counts.size() ? out : scratch(rk3588::kAtomBytes);
+    tasks.emplace_back(element_task(maximum, map, joined, next, masked));
+    joined = next;
+  }
+  return {};
+}
+
+}  // namespace peraxis::lower

@@ -1,0 +1,24 @@
+// Windows that reach over the border average fewer pixels. A task divides by one number, so that there is a
+// map for each number of pixels, right where that number holds; masks put them together.
+#pragma once
+
+#include <vector>
+
+#include "lower/window_sums.hpp"
+
+namespace peraxis::lower {
+
+// How many pixels of the map the windows hold.
+struct BorderCounts {
+  std::vector<int64_t> counts;  // the different numbers, largest first
+  std::vector<size_t> of;       // by output pixel, row by row: index into `counts`
+};
+BorderCounts border_counts(const Windows& windows);
+
+// One set of parameters for each number. Every map is limited to its pixels by a minimum with 127 there and
+// -128 elsewhere; the maximum of all is the output.
+Status add_bordered(const Windows& windows, const BorderCounts& counts, int64_t channels,
+                    const std::vector<requant::AverageParams>& params, const CubeAt& in, const CubeAt& out,
+                    MemoryPlan& memory, std::vector<rk3588::Task>& tasks);
+
+}  // namespace peraxis::lower

@@ -1,0 +1,65 @@
+// PRELU with constant slopes: one task of the DPU alone, or two when there are several (requant/prelu.hpp).
+#include "requant/prelu.hpp"
+
+#include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
+#include "lower/repeat.hpp"
+#include "lower/tiling.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::lower {
+namespace {
+
+constexpr int32_t kMostDifference = 1;
+
+std::string refusal(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  const ir::Tensor& slopes = graph.tensor(op.inputs[1]);
+  for (const int32_t t : {op.inputs[0], op.outputs[0]})
+    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+  if (!slopes.is_constant) return fmt::format("the slopes '{}' are computed at run time", slopes.name);
+  if (slopes.type != graph.tensor(op.inputs[0]).type)
+    return fmt::format("the slopes '{}' are {}, the input {}", slopes.name, ir::data_type_name(slopes.type),
+                       ir::data_type_name(graph.tensor(op.inputs[0]).type));
+  if (slopes.quant.scale.size() != 1)
+    return fmt::format("the slopes '{}' have {} scales", slopes.name, slopes.quant.scale.size());
+  if (slopes.shape.size() > 4)
+    return fmt::format("the slopes '{}' have {} dimensions, at most 4", slopes.name, slopes.shape.size());
+  return {};
+}
+
+DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
+  DeviceForm out;
+  const auto params = requant::prelu_parameters(graph, index);
+  if (!params) {
+    out.refusal = params.error().message;
+    return out;
+  }
+  const int32_t allowed = exact ? 0 : kMostDifference;
+  if (params->max > allowed)
+    out.refusal =
+        fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
+                    params->differing, params->inputs, params->max, allowed);
+  out.prelu = params->tasks;
+  return out;
+}
+
+Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
+                                        const DevicePlaces& places) {
+  const ir::Op& op = graph.ops[index];
+  const ir::Nhwc map = ir::nhwc(graph.tensor(op.outputs[0]));
+  const CubeAt& in = places.inputs[0];
+  if (form.prelu.size() == 1)
+    return std::vector<rk3588::Task>{element_task(form.prelu[0], map, in, places.output, {})};
+  const CubeAt slopes = constant_cube(graph.tensor(op.inputs[1]), map, places.memory);
+  const int64_t pixels = map.h * map.w;
+  const CubeAt below{{places.memory.add_activation(pixels * round_up(map.c, rk3588::kAtomBytes)), 0}, pixels};
+  return std::vector<rk3588::Task>{element_task(form.prelu[0], map, in, below, slopes),
+                                   element_task(form.prelu[1], map, in, places.output, below)};
+}
+
+}  // namespace
+
+const DeviceOp kPrelu{ir::OpKind::Prelu, refusal, lower, nullptr, form};
+
+}  // namespace peraxis::lower
