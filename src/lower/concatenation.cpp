@@ -60,6 +60,17 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kConcatenation{ir::OpKind::Concatenation, refusal, lower};
+const DeviceOp kConcatenation{
+    ir::OpKind::Concatenation,
+    refusal,
+    lower,
+    nullptr,
+    nullptr,
+    {"none for parts that are written in place, else a copy each", "equal", [] {
+       return fmt::format(
+           "along channels, no activation that narrows; scales equal the output's; every part but the last a "
+           "multiple of {} channels",
+           kAtomBytes);
+     }}};
 
 }  // namespace peraxis::lower

@@ -73,6 +73,16 @@ DeviceForm form(const ir::Graph&, size_t, bool) {
 
 }  // namespace
 
-const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower, nullptr, form};
+const DeviceOp kMaxPool{
+    ir::OpKind::MaxPool2D,
+    refusal,
+    lower,
+    nullptr,
+    form,
+    {"one of the PPU", "equal", [] {
+       return fmt::format(
+           "windows and strides up to {}, padding up to {}, no activation that narrows; not with --no-ppu",
+           kLargestWindow, kLargestPadding);
+     }}};
 
 }  // namespace peraxis::lower

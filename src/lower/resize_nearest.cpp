@@ -41,6 +41,14 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kResizeNearest{ir::OpKind::ResizeNearestNeighbor, refusal, lower};
+const DeviceOp kResizeNearest{
+    ir::OpKind::ResizeNearestNeighbor,
+    refusal,
+    lower,
+    nullptr,
+    nullptr,
+    {"one for 16 channels", "equal", [] {
+       return fmt::format("to twice the size, not align_corners, rows of up to {} pixels", kWidestRow);
+     }}};
 
 }  // namespace peraxis::lower

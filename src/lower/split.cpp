@@ -37,6 +37,15 @@ std::vector<int64_t> first_channels(const ir::Graph& graph, size_t index) {
 
 }  // namespace
 
-const DeviceOp kSplit{ir::OpKind::Split, refusal, nullptr, first_channels};
+const DeviceOp kSplit{
+    ir::OpKind::Split,
+    refusal,
+    nullptr,
+    first_channels,
+    nullptr,
+    {"none: outputs are parts of the input", "equal", [] {
+       return fmt::format("along channels; scales equal the input's; every part begins at a multiple of {}",
+                          kAtomBytes);
+     }}};
 
 }  // namespace peraxis::lower
