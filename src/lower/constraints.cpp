@@ -173,12 +173,11 @@ std::vector<std::string> npu_refusals() {
   ir::Graph graph;
   graph.tensors.resize(3);
   graph.tensors[0].type = graph.tensors[2].type = ir::DataType::Bool;
-  const ir::Op op{ir::OpKind::Conv2D, {0, 1}, {2}, ir::ConvAttributes{}};
   Geometry g{.in_h = kNumber, .in_w = kNumber, .in_c = kNumber};
   g.out_h = g.out_w = g.kernel_h = g.kernel_w = kNumber;
   g.stride_h = g.stride_w = g.dilation_h = g.dilation_w = g.pad_top = g.pad_left = kNumber;
   g.out_c = kNumber * kNumber;
-  const Subject subject{graph, op, graph.tensors[0], graph.tensors[1], graph.tensors[2], g, ir::kAbsent};
+  const Subject subject{graph, graph.tensors[0], graph.tensors[1], graph.tensors[2], g, ir::kAbsent};
   Subject transposed = subject;
   transposed.g.insert_h = transposed.g.insert_w = kNumber;
   std::vector<std::string> out;
