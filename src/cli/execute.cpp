@@ -26,10 +26,12 @@ Observer with_progress(const Observer& observer, int64_t operators, base::Progre
 
 }  // namespace
 
-Result<exe::Executable> compile_with_progress(const ir::Graph& graph, compiler::Options options) {
+Result<compiler::Compiled> compile_with_progress(const ir::Graph& graph, compiler::Options options) {
   base::Progress progress("compiling operators", static_cast<int64_t>(graph.ops.size()));
   options.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
-  return compiler::compile(graph, options);
+  const plan::PlannerOptions planning = PERAXIS_TRY(compiler::planner_options(options));
+  const plan::Plan plan = PERAXIS_TRY(plan::make_plan(graph, planning));
+  return compiler::compile_measured(graph, options, plan);
 }
 
 Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,

@@ -27,7 +27,7 @@ struct Execution {
 };
 
 // Shows how far it is when stderr is a terminal.
-Result<exe::Executable> compile_with_progress(const ir::Graph& graph, compiler::Options options);
+Result<compiler::Compiled> compile_with_progress(const ir::Graph& graph, compiler::Options options);
 
 // On the CPU kernels alone. `operators` is the number of the graph's operators when progress is to be shown
 // (as above), 0 when not.

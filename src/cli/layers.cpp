@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/table.hpp"
+
 namespace peraxis::cli {
 
 std::string op_output_name(const ir::Graph& graph, size_t op) {
@@ -111,6 +113,47 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
   for (const auto& [what, count] : by_reason)
     out += fmt::format("  {} {} on cpu: {}\n", count, what.first, printable(what.second));
   return out;
+}
+
+Partitions partitions(const std::vector<exe::LayerPlan>& layers,
+                      const std::vector<exe::OperatorPlan>& operators) {
+  std::map<int32_t, bool> on_npu;  // by operator, in the order of execution
+  for (const exe::LayerPlan& layer : layers) on_npu[layer.op] = layer.device == "npu";
+  for (const exe::OperatorPlan& o : operators) on_npu[o.op] = o.device == "npu";
+  Partitions out;
+  bool before = false;
+  for (const auto& [op, npu] : on_npu) {
+    if (npu && !before) ++out.npu;
+    before = npu;
+  }
+  out.crossings = 2 * out.npu;  // it begins and ends with the CPU
+  return out;
+}
+
+namespace {
+
+int64_t activation_bytes(const exe::Executable& executable) {
+  int64_t bytes = 0;
+  for (const exe::Buffer& buffer : executable.buffers)
+    if (buffer.kind == exe::BufferKind::Activations) bytes += buffer.size;
+  return bytes;
+}
+
+}  // namespace
+
+void add_splitting(Json& out, const compiler::Compiled& compiled) {
+  const Partitions found = partitions(compiled.executable.layers, compiled.executable.operators);
+  out["partitions"] = found.npu;
+  out["crossings"] = found.crossings;
+  out["memory"] = {{"activation_bytes", activation_bytes(compiled.executable)},
+                   {"largest_live_bytes", compiled.largest_live_bytes}};
+}
+
+std::string splitting_text(const compiler::Compiled& compiled) {
+  const Partitions found = partitions(compiled.executable.layers, compiled.executable.operators);
+  return fmt::format("{} partitions on the NPU, {} crossings; activations: {} bytes, largest live set {}\n",
+                     found.npu, found.crossings, base::with_thousands(activation_bytes(compiled.executable)),
+                     base::with_thousands(compiled.largest_live_bytes));
 }
 
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/output.hpp"
+#include "compiler/compile.hpp"
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 
@@ -31,5 +32,17 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
 std::string operators_text(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
 // [{"op", "kind", "name", "device", "reason"}]
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
+
+// How the operators alternate between CPU and NPU in the order of execution. A view (SPLIT, a CONCATENATION
+// written in place) counts where its data were made; requantization by the CPU belongs to its layer.
+struct Partitions {
+  int64_t npu = 0;        // runs of neighbouring operators on the NPU
+  int64_t crossings = 0;  // changes of the device, the model's inputs and outputs counted as the CPU's
+};
+Partitions partitions(const std::vector<exe::LayerPlan>& layers,
+                      const std::vector<exe::OperatorPlan>& operators);
+// "partitions", "crossings", and "memory": {"activation_bytes", "largest_live_bytes"} into `out`.
+void add_splitting(Json& out, const compiler::Compiled& compiled);
+std::string splitting_text(const compiler::Compiled& compiled);  // the same, as a line
 
 }  // namespace peraxis::cli

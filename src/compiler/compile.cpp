@@ -60,7 +60,7 @@ class Compiler {
     for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
   }
 
-  Result<exe::Executable> run() {
+  Result<Compiled> run() {
     for (const int32_t t : graph_.inputs) state(t).on_host = true;
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
@@ -74,7 +74,10 @@ class Compiler {
         return with_note(std::move(ok).error(), fmt::format("while compiling {}", graph_.op_label(op)));
       ++clock_;
     }
-    for (const int32_t t : graph_.outputs) to_host(t);
+    for (const int32_t t : graph_.outputs) {
+      to_host(t);
+      if (graph_.tensor(t).is_constant) cpu_constants_.insert(t);
+    }
     return finish();
   }
 
@@ -407,7 +410,8 @@ class Compiler {
     plan_.steps.push_back(step);
   }
 
-  Result<exe::Executable> finish() {
+  Result<Compiled> finish() {
+    const int64_t largest_live_bytes = plan_.memory.peak_live_bytes();
     exe::Executable out = PERAXIS_TRY(assemble(std::move(plan_)));
     out.target = options_.target;
     out.compiler = "peraxis 0.1.0";
@@ -420,7 +424,7 @@ class Compiler {
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
     if (!chosen_.on_device.empty()) out.operators = operator_records(graph_, chosen_);
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
-    return out;
+    return Compiled{std::move(out), largest_live_bytes};
   }
 
   const ir::Graph& graph_;
@@ -501,8 +505,12 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   return out;
 }
 
-Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan) {
+Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options, const plan::Plan& plan) {
   return Compiler(graph, options, plan).run();
+}
+
+Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan) {
+  return PERAXIS_TRY(compile_measured(graph, options, plan)).executable;
 }
 
 Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) {

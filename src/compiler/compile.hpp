@@ -59,6 +59,14 @@ Result<exe::Executable> compile(const ir::Graph& graph, const Options& options);
 // The same with a plan made before (plan::make_plan of this graph).
 Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
 
+// An executable, and what only its compilation knows.
+struct Compiled {
+  exe::Executable executable;
+  // Bytes of all activations that are alive at the busiest step: the floor of any memory plan.
+  int64_t largest_live_bytes = 0;
+};
+Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
+
 // One operator as a graph of its own: its activations become inputs and outputs, constants are kept.
 // Tensor indices are kept too (unused tensors stay, empty), so reports can name them.
 ir::Graph extract_operator(const ir::Graph& graph, size_t op);

@@ -283,7 +283,7 @@ Status verify(const Graph& graph) {
   if (graph.outputs.empty()) return fail(ErrorCode::InvalidModel, "graph: it has no outputs");
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     PERAXIS_TRY(labelled(definitions.check_index(graph.outputs[i], "output", i), "graph"));
-    if (!definitions.computed(graph.outputs[i])) {
+    if (!definitions.readable(graph.outputs[i])) {
       return fail(ErrorCode::InvalidModel, "graph output {}: {} is written by no operator", i,
                   tensor_label(graph, graph.outputs[i]));
     }

@@ -6,7 +6,7 @@
 namespace peraxis::kernels {
 
 namespace reference {
-#define PERAXIS_KERNEL(kind, name) Status name(const Context& context);
+#define PERAXIS_KERNEL(kind, name, types, note) Status name(const Context& context);
 #include "kernels/kernels.def"
 }  // namespace reference
 

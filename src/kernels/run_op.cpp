@@ -8,8 +8,8 @@ using Kernel = Status (*)(const Context&);
 
 Kernel reference_kernel(ir::OpKind kind) {
   switch (kind) {
-#define PERAXIS_KERNEL(kind, name) \
-  case ir::OpKind::kind:           \
+#define PERAXIS_KERNEL(kind, name, types, note) \
+  case ir::OpKind::kind:                        \
     return reference::name;
 #include "kernels/kernels.def"
   }

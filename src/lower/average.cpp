@@ -254,9 +254,38 @@ Result<std::vector<rk3588::Task>> lower_mean(const ir::Graph& graph, size_t inde
   return lower_averages(mean_averages(graph, index), form, places);
 }
 
+constexpr const char* kTasks =
+    "depthwise convolutions with equal weights, for a larger plane two stages: bands or windows, then one "
+    "window over their means";
+constexpr const char* kAccuracy =
+    "compared for every sum a window can have: at most 1, mostly equal; of two stages at most 1, by the "
+    "sizes of the roundings; "
+    "`exact` and `--max-mismatch` want one stage without a difference";
+
+std::string plane_conditions() {
+  return fmt::format(
+      "in one stage up to {} rows and columns, or as many pixels as make a rectangle of that size; in two "
+      "the whole plane, input steps "
+      "less than about 2 output steps",
+      rk3588::kMaxKernel);
+}
+constexpr DeviceText kPoolText{
+    "as `mean`; where a convolution cannot have the window one of the PPU",
+    "as `mean`; the PPU at most 1, `exact` and `--max-mismatch` want it equal (no ties, hence odd windows)",
+    [] {
+      return fmt::format(
+          "windows without padding up to {0}x{0} (PPU {1}x{1}), or the whole plane as `mean`; activation "
+          "none, RELU or one whose bounds "
+          "are steps of the converter",
+          rk3588::kMaxKernel, kPpuLargest);
+    }};
+constexpr DeviceText kMeanText{kTasks, kAccuracy,
+                               [] { return "of rows, columns or both: " + plane_conditions(); }};
+
 }  // namespace
 
-const DeviceOp kAveragePool{ir::OpKind::AveragePool2D, pool_refusal, lower_pool, nullptr, pool_form};
-const DeviceOp kMean{ir::OpKind::Mean, mean_refusal, lower_mean, nullptr, mean_form};
+const DeviceOp kAveragePool{
+    ir::OpKind::AveragePool2D, pool_refusal, lower_pool, nullptr, pool_form, kPoolText};
+const DeviceOp kMean{ir::OpKind::Mean, mean_refusal, lower_mean, nullptr, mean_form, kMeanText};
 
 }  // namespace peraxis::lower

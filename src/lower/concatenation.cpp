@@ -50,7 +50,14 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 
 }  // namespace
 
-const DeviceOp kConcatenation{ir::OpKind::Concatenation, refusal, lower, nullptr, nullptr,
-                              ChannelOrder::Joined};
+const DeviceOp kConcatenation{
+    ir::OpKind::Concatenation,
+    refusal,
+    lower,
+    nullptr,
+    nullptr,
+    {"none for parts that are written in place, else a copy each", "equal",
+     [] { return std::string("along channels, no activation that narrows; scales equal the output's"); }},
+    ChannelOrder::Joined};
 
 }  // namespace peraxis::lower

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
@@ -135,6 +136,19 @@ constexpr std::array kConstraints = {
         }},
 };
 
+// `text` with N wherever it has `value`.
+std::string with_n(std::string_view text, std::string_view value) {
+  std::string out;
+  size_t at = 0;
+  for (size_t next = text.find(value); next != std::string_view::npos; next = text.find(value, at)) {
+    out.append(text.substr(at, next - at));
+    out.push_back('N');
+    at = next + value.size();
+  }
+  out.append(text.substr(at));
+  return out;
+}
+
 }  // namespace
 
 std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
@@ -149,6 +163,32 @@ std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
   for (const Constraint& constraint : kConstraints)
     if (constraint.violated(subject)) return constraint.sentence(subject);
   return {};
+}
+
+std::vector<std::string> npu_refusals() {
+  // An operator all of whose numbers are kNumber, the output's channels its square, and whose types are bool;
+  // the same as a transposed convolution for the sentences that speak of one.
+  constexpr int64_t kNumber = 9973;
+  ir::Graph graph;
+  graph.tensors.resize(3);
+  graph.tensors[0].type = graph.tensors[2].type = ir::DataType::Bool;
+  Geometry g{.in_h = kNumber, .in_w = kNumber, .in_c = kNumber};
+  g.out_h = g.out_w = g.kernel_h = g.kernel_w = kNumber;
+  g.stride_h = g.stride_w = g.dilation_h = g.dilation_w = g.pad_top = g.pad_left = kNumber;
+  g.out_c = kNumber * kNumber;
+  const Subject subject{graph, graph.tensors[0], graph.tensors[1], graph.tensors[2], g, ir::kAbsent};
+  Subject transposed = subject;
+  transposed.g.insert_h = transposed.g.insert_w = kNumber;
+  std::vector<std::string> out;
+  for (const Constraint& constraint : kConstraints) {
+    std::string sentence = constraint.sentence(transposed);
+    if (sentence.find("transposed") == std::string::npos) sentence = constraint.sentence(subject);
+    for (const std::string& value : {fmt::to_string(g.out_c), fmt::to_string(kNumber),
+                                     std::string(ir::data_type_name(ir::DataType::Bool))})
+      sentence = with_n(sentence, value);
+    out.push_back(std::move(sentence));
+  }
+  return out;
 }
 
 }  // namespace peraxis::lower

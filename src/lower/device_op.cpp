@@ -20,7 +20,26 @@ const DeviceOp* find(ir::OpKind kind) {
   return nullptr;
 }
 
+constexpr DeviceText kConvolutionText{"by strategy and size",
+                                      "by strategy: each layer has its certificate; `exact`: equal", nullptr};
+
 }  // namespace
+
+std::vector<DeviceText> device_texts(ir::OpKind kind) {
+  if (ir::is_convolution_like(kind)) return {kConvolutionText};
+  std::vector<DeviceText> out;
+  if (const DeviceOp* device = find(kind)) out.push_back(device->text);
+  if (is_table_operator(kind)) out.push_back(table_text());
+  return out;
+}
+
+std::string map_conditions() {
+  return fmt::format(
+      "activations are int8 or uint8 with one scale a tensor, have four dimensions, a batch of 1 and up to "
+      "{} "
+      "rows, columns and channels",
+      kLargestExtent);
+}
 
 std::string map_refusal(const ir::Graph& graph, int32_t index) {
   const ir::Tensor& t = graph.tensor(index);

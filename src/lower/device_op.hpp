@@ -79,6 +79,15 @@ Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t
 // else empty.
 std::vector<int64_t> device_views(const ir::Graph& graph, size_t op);
 
+// What reports and docs/operators.md say of an operator on the NPU; stated beside the code that refuses.
+struct DeviceText {
+  const char* tasks = "";                 // "one of the PPU"
+  const char* accuracy = "";              // against the reference kernel: "equal"
+  std::string (*conditions)() = nullptr;  // when it can, with the limits; null: none of its own
+};
+inline constexpr const char* kCountedAccuracy =
+    "at most 1, counted over all values or pairs of them; `exact` and `--max-mismatch` want a count of 0";
+
 // One operator kind, for the list in device_op.cpp.
 struct DeviceOp {
   ir::OpKind kind;
@@ -89,11 +98,17 @@ struct DeviceOp {
   std::vector<int64_t> (*views)(const ir::Graph& graph, size_t op) = nullptr;
   // Operators with arithmetic: what else is refused, and the parameters.
   DeviceForm (*form)(const ir::Graph& graph, size_t op, bool exact) = nullptr;
+  DeviceText text = {};
   ChannelOrder order = ChannelOrder::Plain;  // unless it has views
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kSplitV, kSlice, kStridedSlice, kAdd,
     kSub, kRelu, kLeakyRelu, kQuantize;
 extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum, kPrelu;
+
+// Of an operator kind, convolutions too: each way in which the NPU may run it; empty when there is none.
+std::vector<DeviceText> device_texts(ir::OpKind kind);
+// What map_refusal asks of every activation, as a sentence.
+std::string map_conditions();
 
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);

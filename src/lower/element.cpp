@@ -54,10 +54,13 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return std::vector<rk3588::Task>{task};
 }
 
+constexpr DeviceText kText{"one of the DPU", kCountedAccuracy,
+                           [] { return std::string("between 8-bit types, by arithmetic"); }};
+
 }  // namespace
 
-const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element, ChannelOrder::Kept};
-const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element, ChannelOrder::Kept};
-const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element, ChannelOrder::Kept};
+const DeviceOp kRelu{ir::OpKind::Relu, refusal, lower, nullptr, element, kText, ChannelOrder::Kept};
+const DeviceOp kLeakyRelu{ir::OpKind::LeakyRelu, refusal, lower, nullptr, element, kText, ChannelOrder::Kept};
+const DeviceOp kQuantize{ir::OpKind::Quantize, refusal, lower, nullptr, element, kText, ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
@@ -43,5 +44,7 @@ Geometry geometry(const ir::Graph& graph, size_t op);
 // Why the operator cannot run on the NPU, as a sentence; empty when nothing in its shape or type forbids it.
 // Each constraint is a predicate and its sentence, in one list (constraints.cpp).
 std::string npu_refusal(const ir::Graph& graph, size_t op);
+// The sentences of that list in the order they are tried, with N for the operator's own numbers and types.
+std::vector<std::string> npu_refusals();
 
 }  // namespace peraxis::lower

@@ -71,6 +71,18 @@ DeviceForm form(const ir::Graph&, size_t, bool) {
 
 }  // namespace
 
-const DeviceOp kMaxPool{ir::OpKind::MaxPool2D, refusal, lower, nullptr, form, ChannelOrder::Kept};
+const DeviceOp kMaxPool{
+    ir::OpKind::MaxPool2D,
+    refusal,
+    lower,
+    nullptr,
+    form,
+    {"one of the PPU", "equal",
+     [] {
+       return fmt::format(
+           "windows and strides up to {}, padding up to {}, no activation that narrows; not with --no-ppu",
+           kLargestWindow, kLargestPadding);
+     }},
+    ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

@@ -103,12 +103,19 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return tasks;
 }
 
+std::string operands() {
+  return "operands of the output's shape, constants, one pixel or one channel that is repeated";
+}
+constexpr DeviceText kSumText{"one of the DPU", kCountedAccuracy,
+                              [] { return operands() + "; activation none or RELU"; }};
+constexpr DeviceText kExtremumText{"one of the DPU", "equal", operands};
+
 }  // namespace
 
-const DeviceOp kAdd{ir::OpKind::Add, refusal, lower, nullptr, form};
-const DeviceOp kSub{ir::OpKind::Sub, refusal, lower, nullptr, form};
-const DeviceOp kMul{ir::OpKind::Mul, refusal, lower, nullptr, form};
-const DeviceOp kMaximum{ir::OpKind::Maximum, refusal, lower, nullptr, form};
-const DeviceOp kMinimum{ir::OpKind::Minimum, refusal, lower, nullptr, form};
+const DeviceOp kAdd{ir::OpKind::Add, refusal, lower, nullptr, form, kSumText};
+const DeviceOp kSub{ir::OpKind::Sub, refusal, lower, nullptr, form, kSumText};
+const DeviceOp kMul{ir::OpKind::Mul, refusal, lower, nullptr, form, kSumText};
+const DeviceOp kMaximum{ir::OpKind::Maximum, refusal, lower, nullptr, form, kExtremumText};
+const DeviceOp kMinimum{ir::OpKind::Minimum, refusal, lower, nullptr, form, kExtremumText};
 
 }  // namespace peraxis::lower

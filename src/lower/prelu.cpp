@@ -58,8 +58,12 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
                                    element_task(form.prelu[1], map, in, places.output, below)};
 }
 
+constexpr DeviceText kText{
+    "one of the DPU for a single slope, else two: one for what is negative, one adds what is not",
+    kCountedAccuracy, [] { return std::string("constant slopes"); }};
+
 }  // namespace
 
-const DeviceOp kPrelu{ir::OpKind::Prelu, refusal, lower, nullptr, form};
+const DeviceOp kPrelu{ir::OpKind::Prelu, refusal, lower, nullptr, form, kText};
 
 }  // namespace peraxis::lower

@@ -41,6 +41,13 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
 }  // namespace
 
 const DeviceOp kResizeNearest{
-    ir::OpKind::ResizeNearestNeighbor, refusal, lower, nullptr, nullptr, ChannelOrder::Kept};
+    ir::OpKind::ResizeNearestNeighbor,
+    refusal,
+    lower,
+    nullptr,
+    nullptr,
+    {"one for 16 channels", "equal",
+     [] { return fmt::format("to twice the size, not align_corners, rows of up to {} pixels", kWidestRow); }},
+    ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

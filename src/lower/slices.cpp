@@ -107,12 +107,20 @@ Result<std::vector<rk3588::Task>> lower_rows(const ir::Graph& graph, size_t inde
   return std::vector<rk3588::Task>{task};
 }
 
+constexpr DeviceText kSplitText{"none: outputs are parts of the input", "equal",
+                                [] { return std::string("along channels; scales equal the input's"); }};
+constexpr DeviceText kSliceText{
+    "none for channels: the output is a part of the input; a copy for rows", "equal",
+    [] { return std::string("a range of channels, or of rows; all columns; no strides; equal scales"); }};
+
 }  // namespace
 
-const DeviceOp kSplit{ir::OpKind::Split, split_refusal, nullptr, split_views};
-const DeviceOp kSplitV{ir::OpKind::SplitV, split_refusal, nullptr, split_views};
-const DeviceOp kSlice{ir::OpKind::Slice, slice_refusal, lower_rows, slice_views, nullptr, ChannelOrder::Kept};
-const DeviceOp kStridedSlice{ir::OpKind::StridedSlice, slice_refusal, lower_rows, slice_views, nullptr,
-                             ChannelOrder::Kept};
+const DeviceOp kSplit{ir::OpKind::Split, split_refusal, nullptr, split_views, nullptr, kSplitText};
+const DeviceOp kSplitV{ir::OpKind::SplitV, split_refusal, nullptr, split_views, nullptr, kSplitText};
+const DeviceOp kSlice{ir::OpKind::Slice, slice_refusal, lower_rows,        slice_views,
+                      nullptr,           kSliceText,    ChannelOrder::Kept};
+const DeviceOp kStridedSlice{
+    ir::OpKind::StridedSlice, slice_refusal, lower_rows, slice_views, nullptr, kSliceText,
+    ChannelOrder::Kept};
 
 }  // namespace peraxis::lower

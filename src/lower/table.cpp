@@ -38,6 +38,15 @@ bool is_table_operator(ir::OpKind kind) {
   return std::ranges::find(kKinds, kind) != kKinds.end();
 }
 
+DeviceText table_text() {
+  return {"one that loads a look-up table, one for 32,768 values", "equal for all 256 values", [] {
+            return std::string(
+                "a function of one 8-bit value that arithmetic does not express well enough; other operands "
+                "are constants of "
+                "one element; not with --no-tables");
+          }};
+}
+
 DeviceForm table_form(const ir::Graph& graph, size_t op) {
   for (const int32_t t : graph.ops[op].inputs)
     if (t != ir::kAbsent && !graph.tensor(t).is_constant) return form_of(graph, {&op, 1}, t);

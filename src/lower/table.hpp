@@ -9,6 +9,8 @@ namespace peraxis::lower {
 // Operators that are such functions when every other operand is a constant of one element.
 bool is_table_operator(ir::OpKind kind);
 
+DeviceText table_text();
+
 DeviceForm table_form(const ir::Graph& graph, size_t op);
 
 // SiLU as exporters write it, MUL(x, LOGISTIC(x)), where nothing else reads the LOGISTIC: by operator, the

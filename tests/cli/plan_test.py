@@ -177,7 +177,7 @@ class AllStrategies(CliTest):
     def test_json(self):
         out, err = call("plan", MODEL, "--json", "--all-strategies")
         report = json.loads(out)
-        self.assertEqual(list(report), ["model", "reference", "estimate", "inputs", "strategies"])
+        self.assertEqual(list(report), ["model", "reference", "estimate", "inputs", "strategies", "warnings"])
         self.assertEqual([row["strategy"] for row in report["strategies"]], [*PER_AXIS, "fast", "exact"])
         for row in report["strategies"]:
             self.assertEqual(list(row), ROW_KEYS)

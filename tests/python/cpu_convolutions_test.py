@@ -1,9 +1,7 @@
-"""tests/data/cpu_convolutions.txt names every convolution of the model collection that runs on the CPU, and
-docs/operators.md says why one does."""
+"""tests/data/cpu_convolutions.txt names every convolution of the model collection that runs on the CPU."""
 import importlib.util
 import os
 import pathlib
-import re
 import sys
 import unittest
 
@@ -29,27 +27,6 @@ class CpuConvolutions(unittest.TestCase):
         committed = (ROOT / "tests" / "data" / "cpu_convolutions.txt").read_text()
         self.assertEqual(committed.splitlines(), load_script().listing(BINARY, MODELS).splitlines(),
                          "run scripts/cpu_convolutions.py MODELS -o tests/data/cpu_convolutions.txt")
-
-
-class OperatorsPage(unittest.TestCase):
-    """docs/operators.md repeats the sentences of the constraints and the names of the operators."""
-
-    def setUp(self):
-        self.page = (ROOT / "docs" / "operators.md").read_text()
-
-    def test_sentences(self):
-        source = (ROOT / "src" / "lower" / "constraints.cpp").read_text()
-        table = source[source.index("kConstraints"):]
-        calls = re.findall(r'(?:fmt::format|std::string)\(\s*((?:"[^"]*"\s*)+)', table)
-        sentences = ["".join(re.findall(r'"([^"]*)"', call)).replace("{}", "N") for call in calls]
-        self.assertEqual(len(sentences), table.count("Constraint{"))
-        self.assertEqual([line[2:] for line in self.page.splitlines() if line.startswith("- ")], sentences)
-
-    def test_operators(self):
-        names = re.findall(r'PERAXIS_OP\(\w+, "(\w+)"', (ROOT / "src" / "ir" / "ops.def").read_text())
-        self.assertGreater(len(names), 10)
-        for name in names:
-            self.assertIn(f"`{name}`", self.page)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/warnings.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -46,6 +47,7 @@ struct Comparison {
   std::optional<Difference> pooled;                            // isolated, over the NPU's convolutions
   int64_t tasks = 0, macs = 0;
   bool from_dump = false;
+  std::vector<std::string> warnings;
 };
 
 // The model's inputs out of a map of activations; none when one is missing.
@@ -142,6 +144,11 @@ CliResult<Comparison> compare(const CompareOptions& options) {
     PERAXIS_TRY(compare_golden_sets(compiled, goldens, out));
   }
   PERAXIS_TRY(compare_layers(options, build, plan, reference, got, out));
+  out.warnings = model_warnings(out.graph);
+  std::vector<exe::LayerPlan> records;
+  for (const LayerComparison& layer : out.layers) records.push_back(layer.plan);
+  for (std::string& warning : strategy_warnings(out.graph, records))
+    out.warnings.push_back(std::move(warning));
   for (size_t n = 0; n < out.graph.outputs.size(); ++n)
     if (const auto d = compare_tensor(out.graph, out.graph.outputs[n], got, reference))
       out.end_to_end.push_back({-1, n, *d});
@@ -207,6 +214,7 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
   out["npu"] = {{"tasks", c.tasks},
                 {"macs", c.macs},
                 {"mac_share", all == 0 ? 0.0 : static_cast<double>(c.macs) / static_cast<double>(all)}};
+  out["warnings"] = c.warnings;
   return out;
 }
 
@@ -287,6 +295,7 @@ void add_compare(CLI::App& app, CliStatus& outcome) {
       outcome = tl::unexpected<CliError>(result.error());
       return;
     }
+    print_warnings(result->warnings);
     if (options->json)
       print_json(comparison_json(*options, *result));
     else

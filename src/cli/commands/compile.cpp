@@ -12,6 +12,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/warnings.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -20,27 +21,67 @@ struct CompileOptions {
   std::string model, output;
   BuildOptions build;
   std::string target = "rk3588";
+  bool json = false;
 };
 
-std::string summary(const CompileOptions& options, const ir::Graph& graph, const exe::Executable& executable,
-                    size_t file_bytes) {
-  int64_t words = 0, on_npu = 0;
+int64_t command_words(const exe::Executable& executable) {
+  int64_t words = 0;
   for (const exe::Task& task : executable.tasks) words += task.words;
+  return words;
+}
+
+// Multiplications of the convolutions that are tasks of the NPU.
+int64_t macs_on_npu(const ir::Graph& graph, const exe::Executable& executable) {
+  int64_t macs = 0;
   for (const exe::LayerPlan& layer : executable.layers)
-    if (layer.device == "npu") on_npu += op_macs(graph, static_cast<size_t>(layer.op));
-  const int64_t all = graph_macs(graph);
+    if (layer.device == "npu") macs += op_macs(graph, static_cast<size_t>(layer.op));
+  return macs;
+}
+
+double share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+Json compile_json(const CompileOptions& options, const ir::Graph& graph, const compiler::Compiled& compiled,
+                  size_t file_bytes) {
+  const exe::Executable& executable = compiled.executable;
+  Json out;
+  out["model"] = options.model;
+  out["output"] = options.output;
+  out["bytes"] = file_bytes;
+  out["target"] = executable.target;
+  out["accuracy"] = executable.accuracy;
+  out["reference"] = executable.reference;
+  out["strategy"] = executable.strategy;
+  out["tasks"] = executable.tasks.size();
+  out["command_words"] = command_words(executable);
+  out["steps"] = executable.steps.size();
+  out["buffers"] = Json::array();
+  for (const exe::Buffer& buffer : executable.buffers)
+    out["buffers"].push_back({{"name", buffer.name}, {"bytes", buffer.size}});
+  out["mac_share"] = share(macs_on_npu(graph, executable), graph_macs(graph));
+  add_splitting(out, compiled);
+  out["layers"] = layers_json(graph, executable.layers);
+  out["operators"] = operators_json(graph, executable.operators);
+  return out;
+}
+
+std::string summary(const CompileOptions& options, const ir::Graph& graph, const compiler::Compiled& compiled,
+                    size_t file_bytes) {
+  const exe::Executable& executable = compiled.executable;
   std::string text = fmt::format(
       "{}: {} bytes, {} tasks, {} command words, {} buffers, {:.2f} % of the convolutions on the NPU\n",
       printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)),
-      executable.tasks.size(), base::with_thousands(words), executable.buffers.size(),
-      all == 0 ? 0.0 : 100.0 * static_cast<double>(on_npu) / static_cast<double>(all));
+      executable.tasks.size(), base::with_thousands(command_words(executable)), executable.buffers.size(),
+      100.0 * share(macs_on_npu(graph, executable), graph_macs(graph)));
   const std::string strategies = strategies_text(executable.layers);
   if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
   const auto on_cpu = std::count_if(executable.layers.begin(), executable.layers.end(),
                                     [](const exe::LayerPlan& layer) { return layer.device != "npu"; });
   if (on_cpu > 0)
     text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
-  return text + fallback_text(graph, executable.layers) + operators_text(graph, executable.operators);
+  return text + fallback_text(graph, executable.layers) + operators_text(graph, executable.operators) +
+         splitting_text(compiled);
 }
 
 CliStatus compile_command(const CompileOptions& options) {
@@ -50,10 +91,20 @@ CliStatus compile_command(const CompileOptions& options) {
   const Loaded loaded = PERAXIS_TRY(load_model(options.model));
   build.model_hash = loaded.hash;
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
-  const exe::Executable executable = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
-  const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(executable));
+  const compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
+  const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(compiled.executable));
   PERAXIS_TRY(base::write_file(options.output, std::span<const uint8_t>(bytes)));
-  print_text(summary(options, *loaded.model, executable, bytes.size()));
+  std::vector<std::string> warnings = model_warnings(*loaded.model);
+  for (std::string& warning : strategy_warnings(*loaded.model, compiled.executable.layers))
+    warnings.push_back(std::move(warning));
+  print_warnings(warnings);
+  if (options.json) {
+    Json out = compile_json(options, *loaded.model, compiled, bytes.size());
+    out["warnings"] = warnings;
+    print_json(out);
+  } else {
+    print_text(summary(options, *loaded.model, compiled, bytes.size()));
+  }
   return {};
 }
 
@@ -71,6 +122,7 @@ void add_compile(CLI::App& app, CliStatus& outcome) {
       ->capture_default_str();
   app.add_flag("--no-fallback", options->build.no_fallback,
                "fail when the multiplications of a convolution would not run on the NPU");
+  app.add_flag("--json", options->json, "one JSON document on stdout");
   app.callback([options, &outcome] { outcome = compile_command(*options); });
 }
 

@@ -9,6 +9,7 @@
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/output.hpp"
+#include "cli/warnings.hpp"
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
 #include "runtime/program.hpp"
@@ -223,17 +224,29 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
 CliStatus inspect_command(const InspectOptions& options) {
   const Loaded loaded = PERAXIS_TRY(load(options.file));
   if (loaded.model) {
-    if (options.json)
-      print_json(model_json(options, *loaded.model, loaded.hash));
-    else
+    const std::vector<std::string> warnings = model_warnings(*loaded.model);
+    print_warnings(warnings);
+    if (options.json) {
+      Json out = model_json(options, *loaded.model, loaded.hash);
+      out["warnings"] = warnings;
+      print_json(out);
+    } else {
       print_model(options, *loaded.model);
+    }
     return {};
   }
   const ir::Graph graph = PERAXIS_TRY(runtime::load_graph(*loaded.executable));
-  if (options.json)
-    print_json(executable_json(options, *loaded.executable, graph));
-  else
+  std::vector<std::string> warnings = model_warnings(graph);
+  for (std::string& warning : strategy_warnings(graph, loaded.executable->layers))
+    warnings.push_back(std::move(warning));
+  print_warnings(warnings);
+  if (options.json) {
+    Json out = executable_json(options, *loaded.executable, graph);
+    out["warnings"] = warnings;
+    print_json(out);
+  } else {
     print_executable(options, *loaded.executable, graph);
+  }
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/strategy_table.hpp"
+#include "cli/warnings.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -33,6 +34,8 @@ struct Report {
   std::vector<std::optional<Difference>> isolated;  // by layer of the plan, when inputs were given
   std::vector<StrategyRow> rows;
   bool synthetic = false;  // the rows were measured on synthetic inputs
+  std::vector<std::string> warnings;
+  compiler::Compiled compiled;  // by the plan
 };
 
 constexpr size_t kParetoRows = 12;  // printed for people; JSON and CSV have all
@@ -154,6 +157,7 @@ void print_plan(const PlanOptions& options, const Report& report) {
       base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
       plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size() - on_device, on_device,
       plan.device.tasks, share_text(plan.expected));
+  text += splitting_text(report.compiled);
   if (plan.pareto.size() > 1) {
     text += "\ntime against mismatch, from the cheapest plan to exact\n";
     base::Table pareto({"est. ms", "tasks", "expected %", "exact layers"});
@@ -242,6 +246,7 @@ CliResult<Report> make_report(const PlanOptions& options) {
   Loaded loaded = PERAXIS_TRY(load_model(options.model));
   Report report;
   report.graph = std::move(*loaded.model);
+  report.warnings = model_warnings(report.graph);
   const int threads = options.threads > 0
                           ? options.threads
                           : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -257,6 +262,12 @@ CliResult<Report> make_report(const PlanOptions& options) {
         reference_activations(report.graph, spans(inputs), kernel_options(options.build.reference, threads)));
   if (options.all_strategies) {
     report.rows = PERAXIS_TRY(measure_strategies({report.graph, inputs, reference}, build, threads));
+    for (const StrategyRow& row : report.rows)
+      if (!row.left_out.empty())
+        report.warnings.push_back(
+            fmt::format("{} is left out: it fits no layer ({})", row.name, row.left_out));
+    if (report.synthetic)
+      report.warnings.emplace_back("no --input or --image: the strategies were measured on synthetic inputs");
     return report;
   }
   {
@@ -266,6 +277,11 @@ CliResult<Report> make_report(const PlanOptions& options) {
     planning.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
     report.plan = PERAXIS_TRY(plan::make_plan(report.graph, planning));
   }
+  std::vector<exe::LayerPlan> records;
+  for (const plan::LayerPlan& layer : report.plan.layers) records.push_back(compiler::layer_record(layer));
+  for (std::string& warning : strategy_warnings(report.graph, records))
+    report.warnings.push_back(std::move(warning));
+  report.compiled = PERAXIS_TRY(compiler::compile_measured(report.graph, build, report.plan));
   if (inputs.empty()) return report;
   for (const plan::LayerPlan& layer : report.plan.layers)
     report.isolated.push_back(layer.on_npu() ? PERAXIS_TRY(compare_isolated(report.graph, layer.op, reference,
@@ -281,11 +297,7 @@ CliStatus plan_command(const PlanOptions& options) {
       if (name == "--strategy" || name == "--accuracy" || name == "--max-mismatch")
         return usage("--all-strategies shows every strategy; {} chooses one", name);
   const Report report = PERAXIS_TRY(make_report(options));
-  for (const StrategyRow& row : report.rows)
-    if (!row.left_out.empty())
-      print_notice(fmt::format("{} is left out: it fits no layer ({})\n", row.name, row.left_out));
-  if (report.synthetic)
-    print_notice("no --input or --image: the strategies were measured on synthetic inputs\n");
+  print_warnings(report.warnings);
   if (options.json) {
     Json out;
     out["model"] = options.model;
@@ -305,11 +317,13 @@ CliStatus plan_command(const PlanOptions& options) {
       for (size_t i = 0; i < report.plan.layers.size(); ++i) out["layers"].push_back(layer_json(report, i));
       out["total"] = cost_json(report.plan.cost);
       out["total"]["expected_mismatch_percent"] = 100 * report.plan.expected;
+      add_splitting(out, report.compiled);
       out["operators"] = operators_json(report.graph, compiler::operator_records(report.graph, report.plan));
       out["other_operators"] = cost_json(report.plan.cpu);
       out["other_operators_on_npu"] = cost_json(report.plan.device);
       out["pareto"] = pareto_json(report.plan);
     }
+    out["warnings"] = report.warnings;
     print_json(out);
   } else if (options.all_strategies) {
     options.csv ? print_rows_csv(report) : print_rows(options, report);

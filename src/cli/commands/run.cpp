@@ -15,6 +15,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/warnings.hpp"
 #include "passes/fold_pads.hpp"
 #include "runtime/program.hpp"
 #include "vision/draw.hpp"
@@ -155,12 +156,6 @@ Json run_json(const RunOptions& options, const Run& run) {
                       {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
   out["layers"] = layers_json(run.graph, run.execution.layers);
   out["warnings"] = run.warnings;
-  // The text form has these in its list of layers.
-  for (const exe::LayerPlan& layer : run.execution.layers)
-    if (layer.device == "npu" && !layer.reason.empty())
-      out["warnings"].push_back(fmt::format("{} runs by {}: {}",
-                                            run.graph.op_label(static_cast<size_t>(layer.op)), layer.strategy,
-                                            layer.reason));
   return out;
 }
 
@@ -214,7 +209,6 @@ void print_run(const RunOptions& options, const Run& run) {
   text += fmt::format(
       "time: load {:.0f} ms, compile {:.0f} ms, run {:.0f} ms (machine model {:.0f} ms, CPU {:.0f} ms)\n",
       run.load_ms, run.compile_ms, run.execution.run_ms, run.execution.npu_ms, run.execution.cpu_ms);
-  for (const std::string& warning : run.warnings) text += "warning: " + printable(warning) + "\n";
   print_text(text);
 }
 
@@ -234,6 +228,7 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
     run.reference = loaded.executable->reference;
     run.strategy = loaded.executable->strategy;
   }
+  run.warnings = model_warnings(run.graph);
   run.load_ms = milliseconds_since(start);
   return {};
 }
@@ -250,7 +245,7 @@ Result<Execution> execute(const RunOptions& options, const std::string& device,
     executable = std::move(*loaded.executable);
   } else {
     const double start = now_ms();
-    executable = PERAXIS_TRY(compile_with_progress(run.graph, build));
+    executable = PERAXIS_TRY(compile_with_progress(run.graph, build)).executable;
     run.compile_ms = milliseconds_since(start);
   }
   return run_on_device(device, std::move(executable), values, options.threads, observer, operators);
@@ -298,7 +293,10 @@ CliStatus run_command(const RunOptions& options) {
   if (!options.output_dir.empty())
     PERAXIS_TRY(write_outputs(options, decoded ? inputs.picture : std::nullopt, run));
   if (!options.dump.empty()) PERAXIS_TRY(write_dump(options.dump, run.graph, seen));
+  for (std::string& warning : strategy_warnings(run.graph, run.execution.layers))
+    run.warnings.push_back(std::move(warning));
   run.total_ms = milliseconds_since(start);
+  print_warnings(run.warnings);
   if (options.json)
     print_json(run_json(options, run));
   else

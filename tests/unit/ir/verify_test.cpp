@@ -148,8 +148,12 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"graph_output_index", test::conv_2d, [](Graph& g) { g.outputs[0] = 7; }, kInvalid,
               "graph: output 0 is tensor 7"},
         Break{"no_outputs", test::conv_2d, [](Graph& g) { g.outputs.clear(); }, kInvalid, "no outputs"},
-        Break{"output_is_constant", test::conv_2d, [](Graph& g) { g.outputs[0] = 1; }, kInvalid,
-              "graph output 0: tensor 1 'weights' is written by no operator"},
+        Break{"output_of_nobody", test::conv_2d,
+              [](Graph& g) {
+                g.tensors.push_back(g.tensors[0]);
+                g.outputs[0] = 4;
+              },
+              kInvalid, "graph output 0: tensor 4 'in' is written by no operator"},
         Break{"cycle", test::leaky_relu,
               [](Graph& g) {
                 g.inputs.clear();

@@ -1,0 +1,194 @@
+// peraxis ops: every operator, where it can run and under which conditions; with a model, its operators and
+// where each runs. The facts are those of the lists that decide: ir/ops.def, lower/device_op.cpp,
+// lower/constraints.cpp, kernels/kernels.def. docs/operators.md is made from the JSON.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/table.hpp"
+#include "cli/cli.hpp"
+#include "cli/layers.hpp"
+#include "cli/load.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/warnings.hpp"
+#include "kernels/facts.hpp"
+#include "lower/device_op.hpp"
+#include "lower/geometry.hpp"
+
+namespace peraxis::cli {
+namespace {
+
+struct OpsOptions {
+  std::string model;
+  BuildOptions build;
+  bool json = false;
+};
+
+struct OpEntry {
+  ir::OpKind kind;
+  const char* name;
+  int32_t code;
+};
+constexpr std::array kEntries = {
+#define PERAXIS_OP(kind, name, code, attributes) OpEntry{ir::OpKind::kind, name, code},
+#include "ir/ops.def"
+#undef PERAXIS_OP
+};
+
+std::string conditions_of(const lower::DeviceText& text) {
+  return text.conditions == nullptr ? std::string() : text.conditions();
+}
+
+// --- every operator
+
+Json facts_json(const OpEntry& entry) {
+  Json out;
+  out["name"] = entry.name;
+  out["tflite_code"] = entry.code;
+  out["convolution"] = ir::is_convolution_like(entry.kind);
+  out["npu"] = Json::array();
+  for (const lower::DeviceText& text : lower::device_texts(entry.kind))
+    out["npu"].push_back(
+        {{"tasks", text.tasks}, {"accuracy", text.accuracy}, {"conditions", conditions_of(text)}});
+  const kernels::KernelFacts cpu = kernels::kernel_facts(entry.kind);
+  Json types = Json::array();
+  for (const ir::DataType type : cpu.types) types.push_back(ir::data_type_name(type));
+  out["cpu"] = {{"types", types}, {"types_text", kernels::types_text(cpu.types)}, {"note", cpu.note}};
+  return out;
+}
+
+Json conditions_json() {
+  return {{"convolution_refusals", lower::npu_refusals()}, {"other_operators", lower::map_conditions()}};
+}
+
+void print_all() {
+  base::Table npu({"operator", "tasks of the NPU", "against the reference", "conditions"});
+  base::Table cpu({"operator", "types on the CPU", "note"});
+  for (const OpEntry& entry : kEntries) {
+    for (const lower::DeviceText& text : lower::device_texts(entry.kind))
+      npu.add_row({entry.name, text.tasks, text.accuracy,
+                   ir::is_convolution_like(entry.kind) ? "see below" : conditions_of(text)});
+    const kernels::KernelFacts facts = kernels::kernel_facts(entry.kind);
+    cpu.add_row({entry.name, kernels::types_text(facts.types), facts.note});
+  }
+  std::string text =
+      npu.text() + "\nOn the NPU an operator other than a convolution wants data that are there already; " +
+      lower::map_conditions() + ".\n\nWhat keeps a convolution off the NPU (N: a number or a type):\n";
+  for (const std::string& sentence : lower::npu_refusals()) text += "  " + sentence + "\n";
+  print_text(text + "\n" + cpu.text());
+}
+
+// --- the operators of a model
+
+struct KindCount {
+  int64_t count = 0, npu = 0;
+  std::map<std::string, int64_t> reasons;  // of those on the CPU
+};
+using Counts = std::map<ir::OpKind, KindCount>;
+
+CliResult<Counts> count(const ir::Graph& graph, const BuildOptions& options,
+                        std::vector<std::string>& warnings) {
+  const compiler::Options build = PERAXIS_TRY(compiler_options(options, 0));
+  const plan::PlannerOptions planning = PERAXIS_TRY(compiler::planner_options(build));
+  const plan::Plan plan = PERAXIS_TRY(plan::make_plan(graph, planning));
+  Counts out;
+  const auto add = [&](int32_t op, const std::string& device, const std::string& reason) {
+    KindCount& kind = out[graph.ops[static_cast<size_t>(op)].kind];
+    ++kind.count;
+    if (device == "npu")
+      ++kind.npu;
+    else
+      ++kind.reasons[reason];
+  };
+  std::vector<exe::LayerPlan> records;
+  for (const plan::LayerPlan& layer : plan.layers) {
+    records.push_back(compiler::layer_record(layer));
+    add(records.back().op, records.back().device, records.back().reason);
+  }
+  for (std::string& warning : strategy_warnings(graph, records)) warnings.push_back(std::move(warning));
+  for (const exe::OperatorPlan& o : compiler::operator_records(graph, plan)) add(o.op, o.device, o.reason);
+  return out;
+}
+
+Json counts_json(const Counts& counts) {
+  Json out = Json::array();
+  for (const OpEntry& entry : kEntries) {
+    const auto found = counts.find(entry.kind);
+    if (found == counts.end()) continue;
+    Json facts = facts_json(entry);
+    facts["count"] = found->second.count;
+    facts["on_npu"] = found->second.npu;
+    facts["on_cpu"] = found->second.count - found->second.npu;
+    facts["reasons"] = Json::array();
+    for (const auto& [reason, times] : found->second.reasons)
+      facts["reasons"].push_back({{"reason", reason}, {"count", times}});
+    out.push_back(std::move(facts));
+  }
+  return out;
+}
+
+void print_counts(const OpsOptions& options, const Counts& counts) {
+  base::Table table({"operator", "count", "NPU", "CPU"});
+  std::string reasons;
+  for (const OpEntry& entry : kEntries) {
+    const auto found = counts.find(entry.kind);
+    if (found == counts.end()) continue;
+    const KindCount& kind = found->second;
+    table.add_row({entry.name, std::to_string(kind.count), std::to_string(kind.npu),
+                   std::to_string(kind.count - kind.npu)});
+    for (const auto& [reason, times] : kind.reasons)
+      reasons += fmt::format("  {} {} on cpu: {}\n", times, entry.name, printable(reason));
+  }
+  print_text(fmt::format("{}: accuracy {}, strategy {}\n\n", printable(options.model), options.build.accuracy,
+                         options.build.strategy) +
+             table.text() + reasons);
+}
+
+CliStatus ops_command(const OpsOptions& options) {
+  if (options.model.empty()) {
+    if (!options.build.given.empty())
+      return usage("{} says how a model is planned; give a model", options.build.given.front());
+    if (!options.json) {
+      print_all();
+      return {};
+    }
+    Json out;
+    out["operators"] = Json::array();
+    for (const OpEntry& entry : kEntries) out["operators"].push_back(facts_json(entry));
+    out["conditions"] = conditions_json();
+    print_json(out);
+    return {};
+  }
+  const Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  std::vector<std::string> warnings = model_warnings(*loaded.model);
+  const Counts counts = PERAXIS_TRY(count(*loaded.model, options.build, warnings));
+  print_warnings(warnings);
+  if (!options.json) {
+    print_counts(options, counts);
+    return {};
+  }
+  Json out;
+  out["model"] = options.model;
+  out["accuracy"] = options.build.accuracy;
+  out["strategy"] = options.build.strategy;
+  out["operators"] = counts_json(counts);
+  out["conditions"] = conditions_json();
+  out["warnings"] = warnings;
+  print_json(out);
+  return {};
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app, CliStatus& outcome) {
+  const auto options = std::make_shared<OpsOptions>();
+  not_empty(
+      app.add_option("MODEL", options->model, "a TFLite model: its operators only, and where they run"));
+  add_build_options(app, options->build);
+  app.add_flag("--json", options->json, "one JSON document on stdout");
+  app.callback([options, &outcome] { outcome = ops_command(*options); });
+}
+
+}  // namespace peraxis::cli

@@ -1,0 +1,93 @@
+"""What `compile --json` and `plan --json` say of the executable: partitions, crossings, memory."""
+import unittest
+
+import numpy as np
+from harness import CliTest, ModelBuilder, conv_model, schema
+
+Builtin, Options = schema.BuiltinOperator, schema.BuiltinOptions
+SHAPE = (1, 6, 5, 32)
+
+
+def convolution(m, source, name, seed):
+    rng = np.random.default_rng(seed)
+    return m.conv(source, name, rng.integers(-127, 128, (32, 1, 1, 32), dtype=np.int8), [0.01] * 32, np.zeros(32, np.int32), SHAPE,
+                  0.5, 0)
+
+
+def copied(m, source, name):
+    """A TRANSPOSE that changes nothing: the CPU's."""
+    order = m.tensor(name + "/order", (4,), schema.TensorType.INT32, scale=(), zero_point=(), data=np.arange(4, dtype=np.int32))
+    out = m.tensor(name, SHAPE, scale=[0.5])
+    m.op(Builtin.TRANSPOSE, [source, order], [out], Options.TransposeOptions, schema.TransposeOptionsT())
+    return out
+
+
+def alternating():
+    """NPU: two convolutions, the halves of the second, their sum. CPU: a copy. NPU: a convolution. CPU: a copy."""
+    m = ModelBuilder()
+    x = m.tensor("x", SHAPE, scale=[0.5])
+    b = convolution(m, convolution(m, x, "a", 1), "b", 2)
+    axis = m.tensor("axis", (1,), schema.TensorType.INT32, scale=(), zero_point=(), data=np.array([3], np.int32))
+    halves = [m.tensor(f"half{i}", (1, 6, 5, 16), scale=[0.5]) for i in range(2)]
+    options = schema.SplitOptionsT()
+    options.numSplits = 2
+    m.op(Builtin.SPLIT, [axis, b], halves, Options.SplitOptions, options)
+    options = schema.ConcatenationOptionsT()
+    options.axis = 3
+    joined = m.tensor("joined", SHAPE, scale=[0.5])
+    m.op(Builtin.CONCATENATION, halves[::-1], [joined], Options.ConcatenationOptions, options)
+    d = convolution(m, copied(m, joined, "copy"), "d", 3)
+    return m.bytes([x], [copied(m, d, "end")])
+
+
+class CompileReport(CliTest):
+    def test_partitions_and_crossings(self):
+        model = self.write("m.tflite", alternating())
+        for options, partitions in (([], 2), (["--accuracy", "exact"], 2), (["--convolutions-only"], 2)):
+            report = self.succeeds("compile", model, *options, "-o", "m.pax", "--json").json()
+            devices = {o["op"]: o["device"] for o in report["layers"] + report["operators"]}
+            order = ["cpu", *(devices[op] for op in sorted(devices)), "cpu"]
+            crossings = sum(a != b for a, b in zip(order, order[1:]))
+            self.assertEqual((report["partitions"], report["crossings"]), (partitions, crossings), options)
+            self.assertEqual(crossings, 2 * partitions)
+            self.assertEqual([devices[op] for op in sorted(devices)],
+                             ["npu", "npu", *["cpu" if "--convolutions-only" in options else "npu"] * 2, "cpu", "npu", "cpu"])
+
+    def test_the_file_is_what_the_report_says(self):
+        for data in (alternating(), conv_model(channels=(16, 70, 40), size=(40, 30))):
+            model = self.write("m.tflite", data)
+            for options in ([], ["--accuracy", "exact"], ["--strategy", "groups"]):
+                report = self.succeeds("compile", model, *options, "-o", "m.pax", "--json").json()
+                plan = self.succeeds("plan", model, *options, "--json").json()
+                for key in ("partitions", "crossings", "memory"):
+                    self.assertEqual(report[key], plan[key])
+                inspected = self.succeeds("inspect", "m.pax", "--json").json()
+                self.assertEqual(report["bytes"], (self.dir / "m.pax").stat().st_size)
+                self.assertEqual(report["tasks"], len(inspected["tasks"]))
+                self.assertEqual(report["steps"], inspected["steps"])
+                self.assertEqual(report["command_words"], sum(task["words"] for task in inspected["tasks"]))
+                self.assertEqual({b["name"]: b["bytes"] for b in report["buffers"]},
+                                 {b["name"]: b["bytes"] for b in inspected["buffers"]})
+                self.assertEqual(report["memory"]["activation_bytes"],
+                                 sum(b["bytes"] for b in inspected["buffers"] if b["kind"] == "activations"))
+                self.assertEqual(report["layers"], inspected["layers"])
+                self.assertEqual(report["operators"], inspected["operators"])
+
+    def test_the_largest_live_set_is_a_floor(self):
+        """A task's input and output are alive at once: channels in 16s, a byte each; `exact` makes int32 sums first."""
+        model = self.write("m.tflite", conv_model(channels=(16, 64, 32), size=(40, 30)))
+        for accuracy, output_bytes in (("fast", 1), ("exact", 4)):
+            memory = self.succeeds("compile", model, "--accuracy", accuracy, "-o", "m.pax", "--json").json()["memory"]
+            self.assertGreaterEqual(memory["largest_live_bytes"], 40 * 30 * (16 + 64 * output_bytes))
+            self.assertLessEqual(memory["largest_live_bytes"], memory["activation_bytes"])
+            self.assertLess(memory["largest_live_bytes"], 40 * 30 * 2 * (16 + 64 + 64 * output_bytes))
+
+    def test_text(self):
+        model = self.write("m.tflite", alternating())
+        for command in (["plan", model], ["compile", model, "-o", "m.pax"]):
+            self.assertRegex(self.succeeds(*command).out.decode(),
+                             r"2 partitions on the NPU, 4 crossings; activations: [\d,]+ bytes, largest live set [\d,]+\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
