@@ -238,7 +238,7 @@ class Compiler {
     const lower::DeviceForm& form = chosen_.forms[index];
     const lower::ChannelOrder order = lower::channel_order(graph_, index, form);
     lower::DevicePlaces places{{}, {}, plan_.memory, {}};
-    std::vector<lower::Part> parts;
+    std::vector<lower::JoinedPart> parts;
     for (const int32_t t : lower::device_inputs(graph_, index, form)) {
       const View view = view_of(graph_.tensor(t));
       const Cube cube = to_device(t, view, order != lower::ChannelOrder::Plain);
@@ -290,7 +290,8 @@ class Compiler {
   }
 
   // Parts lie where the plan has them; alone, an operator's lie one behind the other.
-  lower::Layout join(size_t index, std::vector<lower::Part>& parts, std::vector<int64_t>& first_slots) const {
+  lower::Layout join(size_t index, std::vector<lower::JoinedPart>& parts,
+                     std::vector<int64_t>& first_slots) const {
     const auto planned = chosen_.placing.joins.find(index);
     int64_t slots = 0;
     for (size_t i = 0; i < parts.size(); ++i) {

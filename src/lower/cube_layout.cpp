@@ -27,9 +27,9 @@ Layout plain_layout(int64_t channels) {
   return {round_up(channels, kAtomBytes), {}};
 }
 
-Layout join(std::span<const Part> parts, int64_t slots) {
+Layout join(std::span<const JoinedPart> parts, int64_t slots) {
   Layout out{slots, {}};
-  for (const Part& part : parts)
+  for (const JoinedPart& part : parts)
     for (int64_t c = 0; c < part.channels; ++c)
       out.slot_of.push_back(static_cast<int32_t>(part.first_slot + slot(part.layout, c)));
   return simplified(std::move(out));

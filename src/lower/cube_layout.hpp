@@ -18,12 +18,12 @@ struct Layout {
 Layout plain_layout(int64_t channels);
 
 // A part of a joined map, the channels of one part behind those of the part before.
-struct Part {
+struct JoinedPart {
   int64_t channels = 0;
   Layout layout;
   int64_t first_slot = 0;  // multiple of 16
 };
-Layout join(std::span<const Part> parts, int64_t slots);
+Layout join(std::span<const JoinedPart> parts, int64_t slots);
 
 // Some neighbouring channels of a map as a map: the whole surfaces that hold them.
 struct ChannelRange {

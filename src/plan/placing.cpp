@@ -91,7 +91,7 @@ class Penalty {
         return true;
       }
       case ChannelOrder::Joined: {
-        std::vector<lower::Part> parts;
+        std::vector<lower::JoinedPart> parts;
         int64_t slots = 0;
         for (const int32_t t : op.inputs) {
           parts.push_back(
@@ -246,7 +246,7 @@ class Placer {
   void place_join(size_t index) {
     const ir::Op& op = graph_.ops[index];
     const bool any_order = network_.any_order[static_cast<size_t>(op.outputs[0])];
-    std::vector<lower::Part> parts;
+    std::vector<lower::JoinedPart> parts;
     std::vector<int64_t> first_slots;
     int64_t slots = 0;
     for (const Piece& piece : pieces(index)) {

@@ -14,17 +14,17 @@ TEST(Layout, Plain) {
 }
 
 TEST(Layout, JoinOfPartsThatFillTheirSurfacesIsPlain) {
-  const std::vector<Part> parts{{16, plain_layout(16), 0}, {20, plain_layout(20), 16}};
+  const std::vector<JoinedPart> parts{{16, plain_layout(16), 0}, {20, plain_layout(20), 16}};
   EXPECT_EQ(join(parts, 48), plain_layout(36));
 }
 
 TEST(Layout, JoinLeavesGaps) {
-  const std::vector<Part> parts{{3, plain_layout(3), 0}, {2, plain_layout(2), 32}};
+  const std::vector<JoinedPart> parts{{3, plain_layout(3), 0}, {2, plain_layout(2), 32}};
   const Layout out = join(parts, 48);
   EXPECT_EQ(out.slots, 48);
   EXPECT_EQ(out.slot_of, (Slots{0, 1, 2, 32, 33}));
   // A join of joins, and of channels in an order of their own.
-  const std::vector<Part> outer{{2, {16, {5, 1}}, 0}, {5, out, 16}};
+  const std::vector<JoinedPart> outer{{2, {16, {5, 1}}, 0}, {5, out, 16}};
   EXPECT_EQ(join(outer, 64).slot_of, (Slots{5, 1, 16, 17, 18, 48, 49}));
 }
 
