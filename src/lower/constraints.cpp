@@ -30,6 +30,11 @@ struct Constraint {
   std::string (*sentence)(const Subject&);
 };
 
+// Transposed convolutions are not cut into columns.
+int64_t widest(const Geometry& g) {
+  return g.inserts() ? kMaxOutputWidth : kMaxMapExtent;
+}
+
 constexpr std::array kConstraints = {
     Constraint{[](const Subject& s) {
                  return s.input.type != ir::DataType::Int8 && s.input.type != ir::DataType::UInt8;
@@ -93,9 +98,10 @@ constexpr std::array kConstraints = {
                  return fmt::format("some windows of its {}x{} outputs hold padding alone", s.g.out_h,
                                     s.g.out_w);
                }},
-    Constraint{[](const Subject& s) { return std::max(s.g.in_w, s.g.out_w) > kMaxMapExtent; },
+    Constraint{[](const Subject& s) { return std::max(s.g.in_w, s.g.out_w) > widest(s.g); },
                [](const Subject& s) {
-                 return fmt::format("a map {} wide exceeds {} columns", s.g.in_w, kMaxMapExtent);
+                 return fmt::format("a map {} wide exceeds {} columns", std::max(s.g.in_w, s.g.out_w),
+                                    widest(s.g));
                }},
     Constraint{[](const Subject& s) { return std::max(s.g.in_h, s.g.out_h) > kMaxMapExtent; },
                [](const Subject& s) {

@@ -11,7 +11,7 @@ namespace peraxis::property {
 namespace {
 
 constexpr int kLayers = 640, kShards = 16;
-constexpr int kFormShard = 50, kFormShards = 4;  // of each form
+constexpr int kFormShard = 25, kFormShards = 4;  // of each form
 constexpr num::Reference kReferences[] = {num::Reference::LitertRef, num::Reference::SingleRounding};
 
 // How the pixels under a kernel's taps are found: by strides and dilation, or, in a transposed convolution,
