@@ -266,11 +266,6 @@ class Compiler {
       info.op = static_cast<int32_t>(index);
       info.kind = task_kind(task);
       info.rows = static_cast<int32_t>(view.h);
-      if (const auto* part = std::get_if<rk3588::ElementTask>(&task); part != nullptr && part->table) {
-        const int64_t before = (part->output.offset - output.offset) / rk3588::kAtomBytes;
-        info.first_row = static_cast<int32_t>(before / view.w);
-        info.rows = static_cast<int32_t>(part->height);
-      }
       info.real_input_channels = info.real_output_channels = static_cast<int32_t>(view.c);
       plan_.tasks.push_back({info, task});
     }

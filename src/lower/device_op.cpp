@@ -101,7 +101,7 @@ std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t index, const D
 
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t index,
                                                   const DeviceForm& form, const DevicePlaces& places) {
-  if (form.table != nullptr) return look_ups(graph, index, form, places);
+  if (form.table != nullptr) return look_up_task(graph, index, form, places);
   const DeviceOp* device = find(graph.ops[index].kind);
   if (device == nullptr) return fail(ErrorCode::Internal, "{} has no form on the NPU", graph.op_label(index));
   if (channel_order(graph, index, form) == ChannelOrder::Parts) return std::vector<rk3588::Task>();

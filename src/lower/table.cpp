@@ -22,6 +22,11 @@ DeviceForm form_of(const ir::Graph& graph, std::span<const size_t> ops, int32_t 
     form.refusal = map_refusal(graph, t);
     if (!form.refusal.empty()) return form;
   }
+  if (const int64_t width = ir::nhwc(graph.tensor(input)).w; width > rk3588::kMaxLookUpWidth) {
+    form.refusal = fmt::format("a map {} wide exceeds the {} columns of a task with a look-up table", width,
+                               rk3588::kMaxLookUpWidth);
+    return form;
+  }
   auto table = requant::make_table(graph, ops, input);
   if (!table) {
     form.refusal = table.error().message;
@@ -39,12 +44,13 @@ bool is_table_operator(ir::OpKind kind) {
 }
 
 DeviceText table_text() {
-  return {"one that loads a look-up table, one for 32,768 values", "equal for all 256 values", [] {
-            return std::string(
-                "a function of one 8-bit value that arithmetic does not express well enough; other operands "
-                "are constants of "
-                "one element; not with --no-tables");
-          }};
+  return {
+      "one that loads a look-up table, one that looks up", "equal for all 256 values", [] {
+        return fmt::format(
+            "a function of one 8-bit value that arithmetic does not express well enough; other operands are "
+            "constants of one element; up to {} columns; not with --no-tables",
+            rk3588::kMaxLookUpWidth);
+      }};
 }
 
 DeviceForm table_form(const ir::Graph& graph, size_t op) {
@@ -85,31 +91,21 @@ DeviceForm silu_form(const ir::Graph& graph, size_t logistic, size_t mul) {
   return form_of(graph, std::array{logistic, mul}, graph.ops[logistic].inputs[0]);
 }
 
-std::vector<rk3588::Task> look_ups(const ir::Graph& graph, size_t op, const DeviceForm& form,
-                                   const DevicePlaces& places) {
+std::vector<rk3588::Task> look_up_task(const ir::Graph& graph, size_t op, const DeviceForm& form,
+                                       const DevicePlaces& places) {
   const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[op].outputs[0]));
   rk3588::ElementTask task;
+  task.width = map.w;
+  task.height = map.h;
   task.channels = places.inputs[0].slots;
+  task.input = places.inputs[0].address;
+  task.output = places.output.address;
   task.in_plane = places.inputs[0].plane;
   task.out_plane = places.output.plane;
   task.table = form.table;
   task.out_shift = rk3588::kLookUpShift;
-  // Whole rows, or parts of one row: in both cases pixels that follow each other.
-  const int64_t pixels = rk3588::kMaxLookUps / task.channels;
-  const int64_t rows = std::max<int64_t>(1, pixels / map.w), columns = std::min(map.w, pixels);
-  std::vector<rk3588::Task> tasks;
-  for (int64_t y = 0; y < map.h; y += rows)
-    for (int64_t x = 0; x < map.w; x += columns) {
-      task.height = std::min(rows, map.h - y);
-      task.width = std::min(columns, map.w - x);
-      const int64_t first = (y * map.w + x) * rk3588::kAtomBytes;
-      task.input = places.inputs[0].address;
-      task.input.offset += first;
-      task.output = places.output.address;
-      task.output.offset += first;
-      tasks.emplace_back(task);
-    }
-  return tasks;
+  task.out_offset = rk3588::kLookUpOffset;
+  return {task};
 }
 
 }  // namespace peraxis::lower

@@ -1,5 +1,5 @@
 // Operators that are functions of one 8-bit value, through the chip's look-up table: one task that loads it,
-// and the tasks that look up.
+// and one that looks up.
 #pragma once
 
 #include "lower/device_op.hpp"
@@ -20,8 +20,8 @@ std::vector<int32_t> silu_partners(const ir::Graph& graph);
 // other, the LOGISTIC's own quantization included.
 DeviceForm silu_form(const ir::Graph& graph, size_t logistic, size_t mul);
 
-// The tasks that look up; whoever chains tasks puts the loads in.
-std::vector<rk3588::Task> look_ups(const ir::Graph& graph, size_t op, const DeviceForm& form,
-                                   const DevicePlaces& places);
+// The task that looks up; whoever chains tasks puts the loads in.
+std::vector<rk3588::Task> look_up_task(const ir::Graph& graph, size_t op, const DeviceForm& form,
+                                       const DevicePlaces& places);
 
 }  // namespace peraxis::lower

@@ -73,7 +73,8 @@ int32_t looked_up(const rk3588::LookUpTable& table, int32_t q) {
   const int32_t rest = from_start & ((1 << rk3588::kLookUpSelect) - 1);
   const int32_t half = 1 << (rk3588::kLookUpSelect - 1);
   const int32_t y = entries[i] + (((entries[i + 1] - entries[i]) * rest + half) >> rk3588::kLookUpSelect);
-  return static_cast<int32_t>(std::clamp<int64_t>(num::shift_ties_away(y, rk3588::kLookUpShift), -128, 127));
+  return static_cast<int32_t>(
+      std::clamp<int64_t>(num::shift_ties_away(y, rk3588::kLookUpShift) + rk3588::kLookUpOffset, -128, 127));
 }
 
 }  // namespace

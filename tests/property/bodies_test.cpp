@@ -99,5 +99,25 @@ TEST(Bodies, ConvolutionsOnlyLeavesTheRestToTheCpu) {
   }
 }
 
+TEST(Bodies, WithoutTablesTheCpuDoesWhatNeedsThem) {
+  int64_t without = 0, with = 0;
+  for (uint64_t i = 0; i < 20 && !::testing::Test::HasFailure(); ++i) {
+    const Case test = random_body(first_seed(920'000 + i));
+    SCOPED_TRACE(test.text());
+    compiler::Options options = test.options("exact", num::Reference::LitertRef);
+    for (const bool tables : {true, false}) {
+      options.tables = tables;
+      const auto executable = compiler::compile(test.graph, options);
+      ASSERT_TRUE(executable) << executable.error().text();
+      (tables ? with : without) += tasks_of(*executable, exe::TaskKind::Table);
+      const auto outputs = run_on_machine(*executable, test.inputs);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      EXPECT_EQ(*outputs, *run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef));
+    }
+  }
+  EXPECT_GT(with, 10);
+  EXPECT_EQ(without, 0);
+}
+
 }  // namespace
 }  // namespace peraxis::property

@@ -215,33 +215,5 @@ TEST(Tables, OfOneJobAreLoadedOnceForEachChange) {
   expect_equal(test, *executable);
 }
 
-TEST(Tables, LargeMapsAreCutInRowsOrPartsOfRows) {
-  struct Size {
-    std::vector<int32_t> shape;
-    int64_t tasks;
-  };
-  // 32,768 values a task: 16 rows of 128 atoms; 3 surfaces: 682 of 700 pixels; all of it in one.
-  for (const Size& size : {Size{{1, 40, 128, 16}, 3}, Size{{1, 3, 700, 33}, 6}, Size{{1, 32, 32, 32}, 1}}) {
-    Builder b(first_seed(963'000), true);
-    const int32_t in = activation(b, size.shape), out = activation(b, size.shape);
-    b.op(OpKind::HardSwish, {in}, out, ir::NoAttributes{});
-    Case test = finished(b, 0, in, {out});
-    for (uint8_t& value : test.inputs[0]) value = static_cast<uint8_t>(b.rng().uniform(0, 255));
-    SCOPED_TRACE(test.text());
-    const lower::DeviceForm form = lower::table_form(test.graph, 0);
-    ASSERT_EQ(form.refusal, "");
-    const auto executable =
-        compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan_with({form}));
-    ASSERT_TRUE(executable) << executable.error().text();
-    EXPECT_EQ(tasks_of(*executable, exe::TaskKind::Table), 1);
-    EXPECT_EQ(tasks_of(*executable, exe::TaskKind::Element), size.tasks);
-    const auto got = run_on_machine(*executable, test.inputs);
-    const auto want = run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef);
-    ASSERT_TRUE(got) << got.error().text();
-    ASSERT_TRUE(want) << want.error().text();
-    EXPECT_EQ(difference_text((*got)[0], (*want)[0]), "equal");
-  }
-}
-
 }  // namespace
 }  // namespace peraxis::property

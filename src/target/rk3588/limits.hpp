@@ -32,8 +32,9 @@ constexpr bool inserts_samples(int64_t distance) {
 inline constexpr int64_t kWordBytes = 8;      // one register command [3.1]
 inline constexpr int64_t kCommandAlign = 64;  // start of a command stream [3.2]
 inline constexpr int64_t kBufferAlign = 64;
-inline constexpr int32_t kMaxChainTasks = 4095;  // PC TASK_NUMBER: 12 bits [registers]
-inline constexpr int64_t kMaxLookUps = 32768;    // values of one task that uses the look-up table [12]
+inline constexpr int32_t kMaxChainTasks = 4095;   // PC TASK_NUMBER: 12 bits [registers]
+inline constexpr int64_t kMaxLookUpWidth = 4096;  // tasks with a look-up table: clean at 32768 values of 8 a
+                                                  // column, wrong at 8191 columns [12]
 inline constexpr int64_t kOperandRecordChannels =
     8;  // BRDMA record: 8 x int32 A, 8 x int16 B, 8 x int16 C [10.2]
 inline constexpr int64_t kOperandRecordBytes = 64;

@@ -37,7 +37,7 @@ TEST(Table, EveryValueHasFourStepsAndLiesInTheirMiddle) {
     for (const int32_t near : {x - 64, x - 33, x - 1, x, x + 1, x + 31}) {  // entries below and above
       const auto& entries = near < 0 ? table->le : table->lo;
       const auto at = static_cast<size_t>((near < 0 ? near + kLookUpReach : near) / 32);
-      EXPECT_EQ(entries[at], q * 128) << near;
+      EXPECT_EQ(entries[at], (q + 129) * 64) << near;
       if (near < x + 31) continue;
       EXPECT_EQ(entries[at], entries[at - 1]);
     }
@@ -49,7 +49,7 @@ TEST(Table, IsLoadedAsTheVendorLoadsIt) {
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_EQ(static_cast<int64_t>(program->words.size()), kTableWords);
   Registers r = registers_of(*program);
-  EXPECT_EQ(r[0x4104], 127U * 128) << "the last entry";
+  EXPECT_EQ(r[0x4104], 256U * 64) << "the last entry";
   r.erase(0x4104);
   EXPECT_EQ(r, (Registers{{0x4004, 0xE},
                           {0x5004, 0xE},
@@ -80,10 +80,10 @@ TEST(Table, IsLoadedAsTheVendorLoadsIt) {
       entries[table].push_back(static_cast<int16_t>(value));
   }
   for (const auto& side : entries) ASSERT_EQ(side.size(), 513U);
-  EXPECT_EQ(entries[0].front(), -128 * 128);
-  EXPECT_EQ(entries[0].back(), -128);
-  EXPECT_EQ(entries[1].front(), 0);
-  EXPECT_EQ(entries[1].back(), 127 * 128);
+  EXPECT_EQ(entries[0].front(), 1 * 64);
+  EXPECT_EQ(entries[0].back(), 128 * 64);
+  EXPECT_EQ(entries[1].front(), 129 * 64);
+  EXPECT_EQ(entries[1].back(), 256 * 64);
 }
 
 TEST(Table, IsUsedAsTheVendorUsesIt) {
@@ -93,10 +93,11 @@ TEST(Table, IsUsedAsTheVendorUsesIt) {
   t.in_plane = t.out_plane = 36;
   t.table = identity();
   t.out_shift = kLookUpShift;
+  t.out_offset = kLookUpOffset;
   const Result<Program> program = element_wise(t);
   ASSERT_TRUE(program) << program.error().text();
   EXPECT_EQ(static_cast<int64_t>(program->words.size()), kFlyingWords);
-  // Ours: the index (0x4064, 0x4068), the output's scale (0x4084, 0x4088; its offset 0x4080 is 0), no shift
+  // Ours: the index (0x4064, 0x4068), the output's scale (0x4080, 0x4084, 0x4088), no shift
   // for negative values in 0x4010, no operation in 0x4070 (the vendor has 0x302 in fx_conv3x3_silu), no
   // slopes in 0x4120 and 0x4124.
   EXPECT_EQ(registers_of(*program),
@@ -105,11 +106,11 @@ TEST(Table, IsUsedAsTheVendorUsesIt) {
                        {0x403C, 0x000F000F}, {0x4040, 0x53},       {0x4050, 2},
                        {0x4058, 0xF},        {0x405C, 0x00050005}, {0x4060, 0x00020040},
                        {0x4064, 64},         {0x4068, 128 << 16},  {0x4070, 0x302},
-                       {0x4078, 1},          {0x4084, 1},          {0x4088, 7 | 1U << 30},
-                       {0x40C0, 0x240},      {0x4108, 0x68},       {0x410C, 0x00050500},
-                       {0x4110, 0xFFFFC000}, {0x411C, 0x4000},     {0x500C, 5},
-                       {0x5010, 5},          {0x5014, 0xF},        {0x5034, 1},
-                       {0x5044, 0x7801},     {0x5068, 0x01010101}}));
+                       {0x4078, 1},          {0x4084, 1},          {0x4088, 6 | 1U << 30},
+                       {0x4080, 0xFFFFFF7F}, {0x40C0, 0x240},      {0x4108, 0x68},
+                       {0x410C, 0x00050500}, {0x4110, 0xFFFFC000}, {0x411C, 0x4000},
+                       {0x500C, 5},          {0x5010, 5},          {0x5014, 0xF},
+                       {0x5034, 1},          {0x5044, 0x7801},     {0x5068, 0x01010101}}));
   t.prelu_factor = 3;
   EXPECT_FALSE(element_wise(t));
 }

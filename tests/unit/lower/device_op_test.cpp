@@ -214,6 +214,10 @@ TEST(DeviceOps, Tables) {
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("'t0' has not one positive scale"));
   EXPECT_THAT(device_refusal(one(ir::OpKind::Tanh, {{4, 20}}, {{4, 20}}, ir::NoAttributes{}), 0, false),
               HasSubstr("has 2 dimensions, not 4"));
+  EXPECT_THAT(
+      device_refusal(one(ir::OpKind::HardSwish, {{1, 1, 4097, 4}}, {{1, 1, 4097, 4}}, ir::NoAttributes{}), 0,
+                     true),
+      HasSubstr("a map 4097 wide exceeds the 4096 columns"));
   // Arithmetic where it is allowed to be off by 1, the table where it is not.
   g = one(ir::OpKind::LeakyRelu, {{1, 4, 4, 16}}, {{1, 4, 4, 16}}, ir::LeakyReluAttributes{0.1F});
   g.tensors[0].quant.scale[0] = 0.0731F;
@@ -221,16 +225,16 @@ TEST(DeviceOps, Tables) {
   EXPECT_NE(device_form(g, 0, true).table, nullptr);
   EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal,
               HasSubstr("of 256 inputs would give another value"));
-  // A product is a function of one value when the other operand is one constant.
-  g = one(ir::OpKind::Mul, {{1, 4, 4, 16}, {1}}, {{1, 4, 4, 16}}, ir::BinaryAttributes{ir::Activation::None});
-  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("mul has no form on the NPU"));
+  // A function of one value when the other operand is one constant.
+  g = one(ir::OpKind::Prelu, {{1, 4, 4, 16}, {1, 1, 1}}, {{1, 4, 4, 16}}, ir::NoAttributes{});
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("computed at run time"));
   g.tensors[1].is_constant = true;
   g.tensors[1].data = {7};
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
   EXPECT_EQ(device_inputs(g, 0, device_form(g, 0, true)), std::vector<int32_t>{0});
-  g.tensors[1].shape = {16};
+  g.tensors[1].shape = {1, 1, 16};
   g.tensors[1].data.resize(16);
-  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("mul has no form on the NPU"));
+  EXPECT_EQ(device_form(g, 0, true).table, nullptr);
 }
 
 }  // namespace
