@@ -103,7 +103,8 @@ Result<CubeAt> repeat_channel(const CubeAt& channel, const ir::Nhwc& map, Memory
       ConvTask task;
       task.in_width = task.out_width = map.w;
       task.in_height = rows.in_rows;
-      task.in_full_height = task.out_full_height = map.h;
+      task.in_plane = channel.plane;
+      task.out_plane = whole.plane;
       task.in_channels = kAtomBytes;
       task.in_channels_real = 1;
       task.input = {channel.address.allocation, channel.address.offset + rows.in_first * map.w * kAtomBytes};

@@ -121,8 +121,8 @@ TEST(AverageForms, Tasks) {
   ASSERT_EQ(tasks->size(), 1U);
   const auto& t = std::get<rk3588::ConvTask>(tasks->front());
   EXPECT_TRUE(t.depthwise);
-  EXPECT_EQ(std::tie(t.in_width, t.in_height, t.in_full_height, t.in_channels, t.out_channels),
-            std::make_tuple(11, 9, 9, 80, 128));
+  EXPECT_EQ(std::tie(t.in_width, t.in_height, t.in_plane, t.in_channels, t.out_channels),
+            std::make_tuple(11, 9, 99, 80, 128));
   EXPECT_EQ(std::tie(t.kernel_width, t.stride_x, t.out_width, t.out_height, t.weight_bytes),
             std::make_tuple(3, 2, 5, 4, 9 * 80));
   EXPECT_EQ(std::tie(t.input.allocation, t.input.offset, t.output.allocation), std::make_tuple(in, 256, out));
