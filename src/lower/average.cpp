@@ -6,6 +6,7 @@
 #include "ir/shape.hpp"
 #include "lower/border_counts.hpp"
 #include "lower/device_op.hpp"
+#include "lower/repeat.hpp"
 #include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -166,6 +167,8 @@ DeviceForm bordered_form(const ir::Graph& graph, size_t index, const Averages& a
         fmt::format("windows at the border hold {} different numbers of pixels; up to {} are joined",
                     a.border.counts.size(), kMostCounts);
   if (form.refusal.empty()) form.refusal = windows_refusal(a.windows, a.channels);
+  if (form.refusal.empty())
+    form.refusal = constant_cube_refusal({1, a.windows.out_h, a.windows.out_w, a.channels});
   for (const int64_t count : a.border.counts) {
     if (!form.refusal.empty()) return form;
     const auto params = requant::average_parameters(requant::pool_goal(

@@ -23,28 +23,30 @@ std::vector<int64_t> along(int64_t in, int64_t kernel, int64_t stride, int64_t p
   return counts;
 }
 
+std::vector<int64_t> different(std::vector<int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
 // 127 for outputs of one number of pixels, -128 for others.
-ir::Tensor mask(const BorderCounts& counts, size_t index, const ir::Nhwc& map) {
+ir::Tensor mask(const BorderCounts& border, int64_t count) {
   ir::Tensor out;
-  out.shape = {1, static_cast<int32_t>(map.h), static_cast<int32_t>(map.w), 1};
-  for (const size_t of : counts.of) out.data.push_back(of == index ? 0x7F : 0x80);
+  out.shape = {1, static_cast<int32_t>(border.rows.size()), static_cast<int32_t>(border.columns.size()), 1};
+  for (const int64_t row : border.rows)
+    for (const int64_t column : border.columns) out.data.push_back(row * column == count ? 0x7F : 0x80);
   return out;
 }
 
 }  // namespace
 
 BorderCounts border_counts(const Windows& w) {
-  const std::vector<int64_t> rows = along(w.view_h, w.kernel_h, w.stride_h, w.pad_top, w.out_h);
-  const std::vector<int64_t> columns = along(w.view_w, w.kernel_w, w.stride_w, w.pad_left, w.out_w);
-  BorderCounts out;
-  for (const int64_t row : rows)
-    for (const int64_t column : columns) out.counts.push_back(row * column);
-  const std::vector<int64_t> all = out.counts;
-  std::sort(out.counts.begin(), out.counts.end(), std::greater<>());
-  out.counts.erase(std::unique(out.counts.begin(), out.counts.end()), out.counts.end());
-  for (const int64_t count : all)
-    out.of.push_back(
-        static_cast<size_t>(std::find(out.counts.begin(), out.counts.end(), count) - out.counts.begin()));
+  BorderCounts out{along(w.view_h, w.kernel_h, w.stride_h, w.pad_top, w.out_h),
+                   along(w.view_w, w.kernel_w, w.stride_w, w.pad_left, w.out_w),
+                   {}};
+  for (const int64_t row : different(out.rows))
+    for (const int64_t column : different(out.columns)) out.counts.push_back(row * column);
+  out.counts = different(std::move(out.counts));
   return out;
 }
 
@@ -65,8 +67,8 @@ Status add_bordered(const Windows& w, const BorderCounts& counts, int64_t channe
   for (size_t i = 0; i < counts.counts.size(); ++i) {
     PERAXIS_TRY(add_window_sums(w, false, channels, kPadding, params[i], in, whole, memory, tasks));
     const CubeAt masked = scratch(rk3588::kAtomBytes);
-    tasks.emplace_back(
-        element_task(minimum, map, whole, masked, constant_cube(mask(counts, i, map), map, memory)));
+    tasks.emplace_back(element_task(minimum, map, whole, masked,
+                                    constant_cube(mask(counts, counts.counts[i]), map, memory)));
     if (i == 0) {
       joined = masked;
       continue;

@@ -10,8 +10,8 @@ namespace peraxis::lower {
 
 // How many pixels of the map the windows hold.
 struct BorderCounts {
-  std::vector<int64_t> counts;  // the different numbers, largest first
-  std::vector<size_t> of;       // by output pixel, row by row: index into `counts`
+  std::vector<int64_t> rows, columns;  // by output row and column; a window holds the product
+  std::vector<int64_t> counts;         // the different products, largest first
 };
 BorderCounts border_counts(const Windows& windows);
 

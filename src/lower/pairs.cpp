@@ -69,7 +69,8 @@ Result<CubeAt> repeated(CubeAt operand, const ir::Nhwc& own, const ir::Nhwc& map
 
 DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
   DeviceForm out;
-  const auto params = requant::pair_parameters(graph, index, roles(graph, index).main);
+  const Roles r = roles(graph, index);
+  const auto params = requant::pair_parameters(graph, index, r.main);
   if (!params) {
     out.refusal = params.error().message;
     return out;
@@ -80,6 +81,8 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
         fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
                     params->differing, params->inputs, params->max, allowed);
   out.element = *params;
+  if (out.refusal.empty() && r.constant && params->operand_factor != 0)
+    out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));
   return out;
 }
 

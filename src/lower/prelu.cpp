@@ -41,6 +41,8 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
         fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
                     params->differing, params->inputs, params->max, allowed);
   out.prelu = params->tasks;
+  if (out.refusal.empty() && out.prelu.size() > 1)
+    out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));
   return out;
 }
 

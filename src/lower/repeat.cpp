@@ -11,6 +11,7 @@ namespace {
 
 using namespace rk3588;
 
+constexpr int64_t kLargestConstant = int64_t{1} << 26;  // bytes; device addresses have 32 bits for everything
 constexpr int64_t kWidest = 4096;  // pixels in a row of a copy; a cube's rows have up to 8192
 
 // `count` pixels of every surface from pixel `from` of `source` to pixel `to` of `target`. Pixels lie one
@@ -46,6 +47,13 @@ TilingProblem channel_problem(const ir::Nhwc& map) {
 }
 
 }  // namespace
+
+std::string constant_cube_refusal(const ir::Nhwc& map) {
+  const int64_t bytes = map.h * map.w * round_up(map.c, kAtomBytes);
+  if (bytes <= kLargestConstant) return {};
+  return fmt::format("a constant at the size of the output takes {} bytes, up to {} are given", bytes,
+                     kLargestConstant);
+}
 
 CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan& memory) {
   const ir::Nhwc own = ir::nhwc(constant);
@@ -95,7 +103,8 @@ Result<CubeAt> repeat_channel(const CubeAt& channel, const ir::Nhwc& map, Memory
       ConvTask task;
       task.in_width = task.out_width = map.w;
       task.in_height = rows.in_rows;
-      task.in_plane = task.out_plane = pixels;
+      task.in_plane = channel.plane;
+      task.out_plane = whole.plane;
       task.in_channels = kAtomBytes;
       task.in_channels_real = 1;
       task.input = {channel.address.allocation, channel.address.offset + rows.in_first * map.w * kAtomBytes};

@@ -11,6 +11,9 @@ namespace peraxis::lower {
 // The constant as a cube of the shape of `map`, repeated along the dimensions of size 1.
 CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan& memory);
 
+// Why not, as a sentence: it would be too large. Empty when it is not.
+std::string constant_cube_refusal(const ir::Nhwc& map);
+
 // One pixel, [1,1,1,C], as a whole plane: copies that double what is there.
 CubeAt repeat_pixel(const CubeAt& pixel, const ir::Nhwc& map, MemoryPlan& memory,
                     std::vector<rk3588::Task>& tasks);

@@ -51,7 +51,7 @@ Status add_band(const Windows& w, const Band& band, int64_t channels, int32_t pa
       task.depthwise = true;
       task.in_width = w.view_w;
       task.in_height = rows.in_rows;
-      task.in_plane = w.view_w * w.view_h;
+      task.in_plane = in.plane;
       task.out_channels = std::min(tiling.channels_per_task, slots - first);
       task.out_channels_real = std::clamp<int64_t>(channels - first, 1, task.out_channels);
       task.in_channels = std::min(task.out_channels, in_channels - first);

@@ -85,7 +85,8 @@ std::vector<Trial> single_roundings(const AverageGoal& goal) {
     for (std::vector<Trial>* side : {&above, &below}) {
       std::sort(side->begin(), side->end(),
                 [](const Trial& a, const Trial& b) { return std::abs(a.error) < std::abs(b.error); });
-      all.insert(all.end(), side->begin(), side->begin() + std::min(kKept, side->size()));
+      all.insert(all.end(), side->begin(),
+                 side->begin() + static_cast<std::ptrdiff_t>(std::min(kKept, side->size())));
     }
   }
   std::stable_sort(all.begin(), all.end(),
@@ -228,7 +229,7 @@ std::optional<AverageParams> average_parameters(const AverageGoal& goal) {
 }
 
 Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h) {
-  constexpr int kShift = 32;
+  constexpr int shift = 32;
   const int64_t factor = (65536 / kernel_w) * (65536 / kernel_h);
   Certificate worst;
   for (const bool up : {false, true}) {
@@ -236,8 +237,8 @@ Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kerne
     size_t passed = 0;  // thresholds at or below the sum
     for (int64_t sum = goal.sum_min(); sum <= goal.sum_max(); ++sum) {
       while (passed < goal.thresholds.size() && goal.thresholds[passed] <= sum) ++passed;
-      const int64_t size = num::shift_ties_even(std::abs(sum) * factor, kShift);
-      const int64_t mean = up ? num::shift_ties_up(sum * factor, kShift) : (sum < 0 ? -size : size);
+      const int64_t size = num::shift_ties_even(std::abs(sum) * factor, shift);
+      const int64_t mean = up ? num::shift_ties_up(sum * factor, shift) : (sum < 0 ? -size : size);
       const auto apart = static_cast<int32_t>(
           std::abs(num::saturate_int8(mean) - (goal.low + static_cast<int32_t>(passed))));
       ++certificate.values;

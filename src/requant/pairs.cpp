@@ -93,8 +93,8 @@ Result<Operand> operand(const ir::Graph& graph, size_t op, int32_t index) {
   }
   std::array<bool, 256> seen{};
   for (const uint8_t byte : t.data) seen[static_cast<uint8_t>(byte ^ (domain != 0 ? 0 : 0x80))] = true;
-  for (int32_t v = -128; v < 128; ++v)
-    if (seen[static_cast<size_t>(v + 128)]) out.values.push_back(v);
+  for (size_t v = 0; v < seen.size(); ++v)
+    if (seen[v]) out.values.push_back(static_cast<int32_t>(v) - 128);
   return out;
 }
 

@@ -247,12 +247,15 @@ TEST(ElementPairs, Prelu) {
     m.out.inputs = {x};
     SCOPED_TRACE(m.out.text());
     const lower::DeviceForm known = lower::device_form(m.out.graph, 0, false);
+    if (known.table != nullptr) continue;  // another test's
     Bytes got, want;
     if (!run_one(m.out, known.prelu.size(), got, want)) continue;
     ++ran[kind];
     EXPECT_LE(largest_difference(m.out.graph.tensor(op.outputs[0]).type, got, want), 1);
-    if (!lower::device_form(m.out.graph, 0, true).refusal.empty()) continue;
-    EXPECT_EQ(got, want);
+    const lower::DeviceForm exact = lower::device_form(m.out.graph, 0, true);
+    if (exact.refusal.empty() && exact.table == nullptr) {
+      EXPECT_EQ(got, want);
+    }
   }
   for (const int64_t count : ran) EXPECT_GT(count, 10);
 }

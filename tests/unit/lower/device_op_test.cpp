@@ -200,6 +200,14 @@ TEST(DeviceOps, Arithmetic) {
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("of 65536 inputs would give another value"));
   g.tensors[1].shape = {1, 4, 1, 16};
   EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("'t1' is 4x1x16, the output 4x4x16: one pixel or one"));
+  // A constant: as large as the output in memory, unless it is one value.
+  g.tensors[1].shape = {1, 1, 1, 2};
+  g.tensors[1].is_constant = true;
+  g.tensors[1].data = {3, 4};
+  g.tensors[0].shape = g.tensors[2].shape = {1, 8192, 8192, 2};
+  EXPECT_THAT(device_refusal(g, 0, false), HasSubstr("takes 1073741824 bytes, up to 67108864"));
+  g.tensors[1].data = {3, 3};
+  EXPECT_THAT(device_refusal(g, 0, false), IsEmpty());
   EXPECT_THAT(
       device_refusal(one(ir::OpKind::Softmax, {{1, 10}}, {{1, 10}}, ir::SoftmaxAttributes{}), 0, false),
       HasSubstr("softmax has no form on the NPU"));
@@ -234,6 +242,7 @@ TEST(DeviceOps, Tables) {
   EXPECT_EQ(device_inputs(g, 0, device_form(g, 0, true)), std::vector<int32_t>{0});
   g.tensors[1].shape = {1, 1, 16};
   g.tensors[1].data.resize(16);
+  EXPECT_EQ(device_form(g, 0, false).table, nullptr);  // several values: an operand from memory
   EXPECT_EQ(device_form(g, 0, true).table, nullptr);
 }
 
