@@ -8,11 +8,10 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr std::array kDeviceOps = {&kMaxPool, &kConcatenation, &kResizeNearest, &kSplit, &kSplitV,
-                                   &kSlice,   &kStridedSlice,  &kAdd,           &kRelu,  &kLeakyRelu,
-                                   &kSub,     &kQuantize,      &kAveragePool,   &kMean,  &kMul,
-                                   &kMaximum, &kMinimum,       &kPrelu};
-constexpr int64_t kLargestExtent = 8192;  // 13 bits, minus one (npu/hardware.md 4.4)
+constexpr std::array kDeviceOps = {
+    &kMaxPool, &kConcatenation, &kResizeNearest, &kSplit, &kSplitV,   &kSlice,       &kStridedSlice,
+    &kAdd,     &kRelu,          &kLeakyRelu,     &kSub,   &kQuantize, &kAveragePool, &kMean,
+    &kMul,     &kMaximum,       &kMinimum,       &kPrelu, &kReshape,  &kSqueeze,     &kExpandDims};
 
 const DeviceOp* find(ir::OpKind kind) {
   for (const DeviceOp* op : kDeviceOps)

@@ -103,13 +103,14 @@ struct DeviceOp {
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kSplitV, kSlice, kStridedSlice, kAdd,
     kSub, kRelu, kLeakyRelu, kQuantize;
-extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum, kPrelu;
+extern const DeviceOp kAveragePool, kMean, kMul, kMaximum, kMinimum, kPrelu, kReshape, kSqueeze, kExpandDims;
 
 // Of an operator kind, convolutions too: each way in which the NPU may run it; empty when there is none.
 std::vector<DeviceText> device_texts(ir::OpKind kind);
 // What map_refusal asks of every activation, as a sentence.
 std::string map_conditions();
 
+inline constexpr int64_t kLargestExtent = 8192;  // of a cube: 13 bits, minus one (npu/hardware.md 4.4)
 // The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
 // Both have the same type, scale and zero point.

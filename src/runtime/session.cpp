@@ -238,7 +238,10 @@ Status SessionImpl::run_tasks(int32_t first, int32_t count) {
                      first + count - 1, graph_.op_label(static_cast<size_t>(tasks.front().op)));
   }
   counters_.tasks += count;
-  for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i) counters_.macs += real_macs(tasks[i], seen[i]);
+  // The model's multiplications are those of its convolutions: means that run as convolutions have none.
+  for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i)
+    if (ir::is_convolution_like(graph_.ops[static_cast<size_t>(tasks[i].op)].kind))
+      counters_.macs += real_macs(tasks[i], seen[i]);
   return {};
 }
 

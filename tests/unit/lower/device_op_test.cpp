@@ -183,6 +183,20 @@ TEST(DeviceOps, Slices) {
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("begin input"));
 }
 
+TEST(DeviceOps, ReshapesOfOnePixel) {
+  const auto reshape = [](std::vector<int32_t> in, std::vector<int32_t> out) {
+    return one(ir::OpKind::Reshape, {std::move(in)}, {std::move(out)}, ir::NoAttributes{});
+  };
+  EXPECT_THAT(device_refusal(reshape({1, 1, 1, 40}, {1, 40}), 0, true), IsEmpty());
+  EXPECT_EQ(device_views(reshape({1, 1, 1, 40}, {1, 40}), 0), std::vector<int64_t>{0});
+  EXPECT_THAT(device_refusal(reshape({1, 2, 1, 40}, {1, 80}), 0, true), HasSubstr("80 values, 40 of them"));
+  EXPECT_THAT(device_refusal(reshape({1, 40}, {1, 1, 2, 20}), 0, true), HasSubstr("40 values, 20 of them"));
+  EXPECT_THAT(device_refusal(reshape({1, 1, 1, 9000}, {1, 9000}), 0, true), HasSubstr("up to 8192"));
+  ir::Graph g = reshape({1, 1, 1, 40}, {1, 40});
+  g.tensors[1].quant.zero_point[0] = 3;
+  EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("different scales"));
+}
+
 TEST(DeviceOps, Arithmetic) {
   const auto sum = [](ir::Activation activation) {
     return one(ir::OpKind::Add, {{1, 4, 4, 16}, {1, 4, 4, 16}}, {{1, 4, 4, 16}},
