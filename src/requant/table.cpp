@@ -85,18 +85,20 @@ Result<std::shared_ptr<const rk3588::LookUpTable>> make_table(const ir::Graph& g
   const ir::Tensor& in = alone.tensor(input);
   const ir::Tensor& out = alone.tensor(alone.outputs[0]);
   std::array<uint8_t, kValues> values{};
-  for (int32_t q = -128; q < 128; ++q)
-    values[static_cast<size_t>(q + 128)] = static_cast<uint8_t>(q + offset_of(in));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<uint8_t>(static_cast<int32_t>(i) - 128 + offset_of(in));
   const kernels::Values given = values;
   const auto made = PERAXIS_TRY(kernels::run_graph(alone, {&given, 1}, {kernels::Path::Reference}));
   std::array<int8_t, kValues> outputs{};
   for (size_t i = 0; i < outputs.size(); ++i)
     outputs[i] = static_cast<int8_t>(static_cast<uint8_t>(made[0][i] - offset_of(out)));
   auto table = std::make_shared<const rk3588::LookUpTable>(rk3588::look_up_table(outputs));
-  for (int32_t q = -128; q < 128; ++q)
-    if (looked_up(*table, q) != outputs[static_cast<size_t>(q + 128)])
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int32_t q = static_cast<int32_t>(i) - 128;
+    if (looked_up(*table, q) != outputs[i])
       return fail(ErrorCode::Internal, "the table gives {} for the value {}, the reference {}",
-                  looked_up(*table, q), q, outputs[static_cast<size_t>(q + 128)]);
+                  looked_up(*table, q), q, outputs[i]);
+  }
   return table;
 }
 

@@ -129,7 +129,7 @@ def step(builder, maps, dtype, style):
     act = activation(rng)
     kind = choose(rng, ("conv", "conv", "conv", "depthwise", "depthwise", "add", "sub", "mul", "concat", "split", "max_pool",
                         "average_pool", "pad", "resize", "strided_slice", "transpose", "logistic", "softmax", "leaky_relu",
-                        "quantize", "reshape"))
+                        "quantize", "reshape", "silu"))
     if kind == "conv":
         return [builder.conv(source, style, choose(rng, CHANNELS), *window(rng, source.shape, 5, 2), act)]
     if kind == "depthwise":
@@ -155,13 +155,15 @@ def step(builder, maps, dtype, style):
         return [builder.transpose(source, choose(rng, ([0, 2, 1, 3], [0, 3, 1, 2], [0, 2, 3, 1], [0, 1, 3, 2])))]
     if kind == "reshape":
         return [builder.reshape(source, (1, w, h, c))]
+    if kind == "silu":
+        return [builder.elementwise("mul", source, builder.logistic(source), "none")]
     if kind == "leaky_relu":
         return [builder.leaky_relu(source, float(choose(rng, (0.1, 0.2, 0.01))))]
     return [getattr(builder, kind)(source)]
 
 
 def host_step(builder, maps, dtype, style):
-    """Appends one operator that runs on the CPU only, between convolutions on the NPU."""
+    """Appends one operator that mostly runs on the CPU only, between convolutions on the NPU."""
     rng = builder.rng
     source = choose(rng, maps[-3:])
     _, h, w, c = source.shape
