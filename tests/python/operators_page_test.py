@@ -73,7 +73,7 @@ class OperatorsPage(unittest.TestCase):
             self.assertTrue(found, f"{sentence} is not {pattern}")
             # 0 and 1 are numbers that npu_refusals() left out of its operator, 9973 one that it did not replace.
             self.assertFalse({"0", "1", "9973"} & set(found.groups()), sentence)
-        self.assertIn("stride NxN exceeds 7", sentences)
+        self.assertIn("kernel NxN exceeds 31", sentences)
 
 
 if __name__ == "__main__":
