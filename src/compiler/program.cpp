@@ -26,16 +26,19 @@ struct Link {
 
 // The longest chain from task `first` on that one job may run, at most up to `end`. What a job does not find
 // as earlier jobs left it: weights in CBUF, so none begins with a task that uses them again, and the look-up
-// table (npu/hardware.md 12), which is loaded before its first user.
+// table (npu/hardware.md 12). Every operator loads its own, even after one with an equal table: a run that is
+// watched cuts jobs between operators.
 Result<std::vector<Link>> next_chain(const std::vector<PlannedTask>& tasks, int32_t first, int32_t end) {
   std::vector<Link> chain;
   size_t safe = 0;  // links before the last task that may begin a job
   const rk3588::LookUpTable* loaded = nullptr;
+  int32_t loader = -1;  // the operator
   for (int32_t t = first; t < end; ++t) {
     const rk3588::Task& task = tasks[static_cast<size_t>(t)].task;
     if (!rk3588::reuses_weights(task)) safe = chain.size();
     const rk3588::LookUpTable* table = rk3588::table_of(task).get();
-    const bool load = table != nullptr && (loaded == nullptr || *loaded != *table);
+    const int32_t op = tasks[static_cast<size_t>(t)].info.op;
+    const bool load = table != nullptr && (loaded == nullptr || loader != op || *loaded != *table);
     if (chain.size() + (load ? 2 : 1) > static_cast<size_t>(rk3588::kMaxChainTasks)) {
       if (safe == 0)
         return fail(ErrorCode::Internal, "more than {} tasks from task {} on share their weights",
@@ -46,6 +49,7 @@ Result<std::vector<Link>> next_chain(const std::vector<PlannedTask>& tasks, int3
     if (load) {
       chain.push_back({t, true});
       loaded = table;
+      loader = op;
     }
     chain.push_back({t, false});
   }
