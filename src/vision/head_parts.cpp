@@ -13,6 +13,9 @@ namespace {
 constexpr int64_t kBoxValues = 5;  // cx, cy, w, h, objectness
 // Half a step of a quantized output, with room for float models.
 constexpr float kProbabilityMargin = 0.1f;
+// No picture is as large, and what is farther away or larger would be infinite as a float.
+constexpr double kFarthest = 1e9;
+constexpr double kHighestScore = 1e9;
 // Steps of this size leave a score two values or fewer.
 constexpr float kCoarsestScore = 0.5f;
 
@@ -234,12 +237,13 @@ Result<BoxScale> box_scale(std::string_view head, const RowValues& values, const
 
 void add_candidates(std::vector<Candidate>& candidates, const Candidate& box, double objectness,
                     std::span<const float> classes, double threshold) {
-  if (!std::isfinite(box.cx) || !std::isfinite(box.cy) || !std::isfinite(box.width) ||
-      !std::isfinite(box.height) || box.width < 0 || box.height < 0)
+  const auto near = [](double value) { return std::abs(value) <= kFarthest; };  // false for no number
+  if (!near(box.cx) || !near(box.cy) || !near(box.width) || !near(box.height) || box.width < 0 ||
+      box.height < 0)
     return;
   for (size_t i = 0; i < classes.size(); ++i) {
     const double score = objectness * static_cast<double>(classes[i]);
-    if (!(score > threshold) || !std::isfinite(score)) continue;
+    if (!(score > threshold) || score > kHighestScore) continue;
     candidates.push_back({static_cast<int>(i), score, box.cx, box.cy, box.width, box.height});
   }
 }

@@ -87,7 +87,7 @@ struct Candidate {
 };
 
 // Adds one candidate a class whose score is above the threshold. A box that is not finite (float models can
-// give one) or has a negative side is no box.
+// give one), lies farther away than any picture's or has a negative side is no box.
 void add_candidates(std::vector<Candidate>& candidates, const Candidate& box, double objectness,
                     std::span<const float> classes, double threshold);
 

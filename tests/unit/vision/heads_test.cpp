@@ -145,8 +145,12 @@ TEST(YoloDecoded, PixelsWhenAValueIsAbove2) {
 
 TEST(YoloDecoded, NotFiniteRowsAreNoBoxes) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  Tensor<float> head = decoded_tensor(
-      {{nan, .5f, .1f, .1f, 1, 1, 0}, {.5f, .5f, .1f, .1f, nan, 1, 0}, {.5f, .5f, .1f, .1f, inf, 1, 0}});
+  Tensor<float> head = decoded_tensor({{nan, .5f, .1f, .1f, 1, 1, 0},
+                                       {.5f, .5f, .1f, .1f, nan, 1, 0},
+                                       {.5f, .5f, .1f, .1f, inf, 1, 0},
+                                       {.5f, .5f, .1f, 1e38f, 1, 1, 0},
+                                       {.5f, .5f, -.1f, .1f, 1, 1, 0},
+                                       {.5f, .5f, .1f, .1f, 1e38f, 1e38f, 0}});
   auto found = decode_as("yolov5-decoded", {head.view()}, small_info(), {64, 32, {}});
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->empty());
