@@ -61,6 +61,7 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
                                  const vision::ModelInfo& info, const vision::InputGeometry& geometry,
                                  bool stated) {
   std::vector<vision::OutputTensor> tensors;
+  tensors.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     tensors.push_back(output_tensor(graph.tensor(graph.outputs[i]), outputs[i]));
   const vision::HeadView view{tensors, info, geometry};

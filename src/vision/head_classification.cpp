@@ -44,6 +44,7 @@ Result<std::vector<ClassScore>> top_classes(const OutputTensor& output, const Mo
   });
   order.resize(std::min(order.size(), static_cast<size_t>(std::max(count, 0))));
   std::vector<ClassScore> best;
+  best.reserve(order.size());
   for (int class_id : order)
     best.push_back({class_id, label_of(info, class_id), values[static_cast<size_t>(class_id)]});
   return best;

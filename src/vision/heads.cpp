@@ -72,6 +72,7 @@ const Head* find_head(std::string_view name) {
 
 std::vector<std::string> head_names() {
   std::vector<std::string> names;
+  names.reserve(kHeads.size() + 1);
   for (const Head* head : kHeads) names.emplace_back(head->name);
   names.emplace_back("none");
   return names;
