@@ -193,16 +193,33 @@ def make_model_info_seeds(folder):
         "detect": {"task": "detect", "head": "yolov5", "labels": ["box"], "strides": [8, 16],
                    "anchors": [[[10, 13], [16, 30]], [[30, 61], [62.5, 45]]], "score": 0.25, "iou": 0.45,
                    "max_detections": 7},
+        "ssd": {"head": "ssd", "labels": ["face"], "priors": [[0.5, 0.5, 1, 0.25]], "box_order": "yxhw",
+                "variances": [0.1, 0.2], "background": True, "boxes": "fractions"},
     }
     for name, content in seeds.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
+
+
+def make_head_seeds(folder):
+    """fuzz/heads.cpp: head, input's sides, label count, type, scale, ranks and sides of outputs, values."""
+    def seed(head, width, height, labels, *shapes):
+        body = bytes([head, width, height, labels, 2, 10, len(shapes)])
+        for shape in shapes:
+            body += bytes([len(shape), *shape])
+        return body + bytes(range(256))
+    seeds = {"yolov5": seed(1, 64, 32, 2, (1, 4, 8, 21), (1, 2, 4, 21), (1, 1, 2, 21)), "yolox": seed(6, 64, 32, 2, (1, 42, 7)),
+             "yolov8": seed(7, 64, 32, 2, (1, 4, 8, 66), (1, 2, 4, 66), (1, 1, 2, 66)), "ssd": seed(9, 64, 32, 2, (1, 6, 4), (1, 6, 3)),
+             "processed": seed(10, 64, 32, 2, (1, 6, 4), (1, 6), (1, 6), (1,)), "shapes": seed(0, 64, 32, 0, (1, 84, 42))}
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
 
 
 def main():
     assert xxh64(b"") == 0xEF46DB3751D8E999
     for target, make in (("executable_read", make_executable_seeds), ("capture_read", make_capture_seeds),
                          ("stream_text", make_stream_seeds), ("npy_parse", make_npy_seeds),
-                         ("image_decode", make_image_seeds), ("model_info", make_model_info_seeds)):
+                         ("image_decode", make_image_seeds), ("model_info", make_model_info_seeds),
+                         ("heads", make_head_seeds)):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
         make(folder)

@@ -1,10 +1,12 @@
 // See interpret.hpp.
 #include "cli/interpret.hpp"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string_view>
 
 #include "base/file.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "vision/labels.hpp"
 
@@ -48,6 +50,10 @@ Result<vision::ModelInfo> find_model_info(const std::string& model_path, const I
     }
   }
   if (!options.labels.empty()) info.labels = PERAXIS_TRY(vision::read_labels(options.labels));
+  if (!options.head.empty()) {
+    info.head = options.head;
+    info.task.clear();  // the head says it
+  }
   return info;
 }
 
@@ -55,28 +61,49 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
                                  const vision::ModelInfo& info, const vision::InputGeometry& geometry,
                                  bool stated) {
   std::vector<vision::OutputTensor> tensors;
+  tensors.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     tensors.push_back(output_tensor(graph.tensor(graph.outputs[i]), outputs[i]));
+  const vision::HeadView view{tensors, info, geometry};
   Interpretation out;
-  out.head = vision::detect_head(tensors, info);
-  if (stated && out.head == vision::HeadKind::None && !(info.head.empty() && info.task.empty())) {
-    std::string shapes;
+  out.choice = PERAXIS_TRY(vision::choose_head(view));
+  const vision::Head* head = out.choice.head;
+  if (out.detects()) {
+    out.detections = PERAXIS_TRY(head->decode(view));
+  } else if (out.classifies()) {
+    out.top = PERAXIS_TRY(vision::top_classes(tensors.front(), info));
+  } else if (head != nullptr) {
+    out.note =
+        fmt::format("the outputs are those of head '{}' ({}), which stay tensors", head->name, head->outputs);
+  } else if (out.choice.by_shapes) {
+    std::string names, shapes;
+    for (const std::string& name : vision::head_names()) names += (names.empty() ? "" : ", ") + name;
     for (const int32_t t : graph.outputs)
       shapes += (shapes.empty() ? "" : ", ") + shape_text(graph.tensor(t));
-    return fail(
-        ErrorCode::InvalidArgument,
-        "the model info (task '{}', head '{}', {} labels, {} strides, {} anchors a stride) does not fit the "
-        "outputs {}: a raw YOLOv5 head has one output a stride, anchors x (5 + labels) channels each; a "
-        "decoded one 5 + labels columns",
-        info.task, info.head, info.labels.size(), info.strides.size(),
-        info.anchors.empty() ? 0 : info.anchors[0].size(), shapes);
-  }
-  if (out.detects()) {
-    out.detections = PERAXIS_TRY(vision::decode_detections(tensors, info, geometry));
-  } else if (out.head == vision::HeadKind::Classification && !tensors.empty()) {
-    out.top = PERAXIS_TRY(vision::top_classes(tensors.front(), info));
+    if (stated && !info.task.empty())
+      return fail(
+          ErrorCode::InvalidArgument,
+          "the model info (task '{}', {} labels, {} strides, {} anchors a stride) does not fit the outputs "
+          "{}; the heads are {}",
+          info.task, info.labels.size(), info.strides.size(),
+          info.anchors.empty() ? 0 : info.anchors[0].size(), shapes, names);
+    out.note = fmt::format(
+        "the outputs {} are no head that their shapes tell (with {} labels); with labels, strides and "
+        "anchors of "
+        "the model's own (--model-info, or a .json with the model's name beside it) or --head they may be "
+        "one of {}",
+        shapes, info.labels.empty() ? "any" : std::to_string(info.labels.size()), names);
   }
   return out;
+}
+
+void add_info_options(CLI::App& app, InfoOptions& options) {
+  not_empty(app.add_option("--model-info", options.model_info,
+                           "labels, strides and anchors (default: the model's name with .json)"))
+      ->type_name("F.json");
+  not_empty(app.add_option("--labels", options.labels, "class names, one a line"))->type_name("FILE");
+  app.add_option("--head", options.head, "what the outputs mean (default: told by their shapes)")
+      ->check(CLI::IsMember(vision::head_names()));
 }
 
 }  // namespace peraxis::cli

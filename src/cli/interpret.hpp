@@ -13,18 +13,24 @@
 namespace peraxis::cli {
 
 struct InfoOptions {
-  std::string model_info, labels;
+  std::string model_info, labels, head;
 };
+// --model-info, --labels and --head.
+void add_info_options(CLI::App& app, InfoOptions& options);
 
 // Warnings say why a file found beside the model was not used.
 Result<vision::ModelInfo> find_model_info(const std::string& model_path, const InfoOptions& options,
                                           std::vector<std::string>& warnings);
 
 struct Interpretation {
-  vision::HeadKind head = vision::HeadKind::None;
-  std::vector<vision::Detection> detections;  // of the two YOLO heads
+  vision::HeadChoice choice;
+  std::vector<vision::Detection> detections;  // of a detector
   std::vector<vision::ClassScore> top;        // of a classifier
-  bool detects() const { return head == vision::HeadKind::YoloRaw || head == vision::HeadKind::YoloDecoded; }
+  std::string note;                           // why the outputs stay tensors
+
+  bool is(vision::HeadTask task) const { return choice.head != nullptr && choice.head->task == task; }
+  bool detects() const { return is(vision::HeadTask::Detect); }
+  bool classifies() const { return is(vision::HeadTask::Classify); }
 };
 // `stated`: the user gave the model info; one that names a task or head the outputs do not fit is an error.
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,

@@ -1,7 +1,6 @@
-// From output tensors to boxes and classes. A detector's TFLite file ends in one of two ways: with the bare
-// head convolutions, one a stride (YOLOv5 "raw": logits, whose sigmoid, grid and anchors are left to us), or
-// with one tensor in which the graph has already done that ("decoded"). What the tensors cannot say, labels,
-// strides and anchors, comes from a small JSON file; its defaults are YOLOv5's for COCO.
+// From output tensors to boxes and classes. heads.def lists the heads; each is a line of facts and two
+// functions (struct Head) in a file head_<family>.cpp. Which one a model has is told by the shapes of its
+// outputs, or by name: choose_head states the rule. What the tensors cannot say comes from ModelInfo.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +12,9 @@
 
 #include "base/result.hpp"
 #include "vision/image.hpp"
+#include "vision/model_info.hpp"
 
 namespace peraxis::vision {
-
-struct Anchor {
-  float width = 0;  // pixels of the model's input
-  float height = 0;
-
-  bool operator==(const Anchor&) const = default;
-};
-
-struct ModelInfo {
-  std::string task;  // "detect", "classify", or empty: by shapes
-  std::string head;  // "yolov5", "yolov5-decoded", "classification", "none", or empty: by shapes
-  std::vector<std::string> labels;
-  std::vector<int> strides = {8, 16, 32};
-  std::vector<std::vector<Anchor>> anchors = {
-      {{10, 13}, {16, 30}, {33, 23}}, {{30, 61}, {62, 45}, {59, 119}}, {{116, 90}, {156, 198}, {373, 326}}};
-  double score = 0.25;       // boxes at or below this are dropped
-  double iou = 0.45;         // boxes of one class that overlap more than this are one
-  int max_detections = 100;  // the best so many are kept
-};
-
-// The JSON file of --model-info; `name` is for error texts. Keys: task, head, labels, strides, anchors,
-// score, iou, max_detections, all optional; an unknown key is an error, because it is most likely a typing
-// mistake.
-Result<ModelInfo> parse_model_info(std::string_view text, std::string_view name);
 
 // One output of the model. type: "int8", "uint8", "int16" (real = (stored - zero_point) * scale) or
 // "float32".
@@ -50,15 +26,12 @@ struct OutputTensor {
   std::span<const uint8_t> data;
 };
 
-enum class HeadKind { YoloRaw, YoloDecoded, Classification, None };
-const char* head_kind_name(HeadKind kind);
-
-// By the shapes of the outputs:
-//   YoloRaw         one [1, h, w, anchors * (5 + classes)] a stride of info, in any order
-//   YoloDecoded     one [1, N, 5 + classes] with N > 5 + classes
-//   Classification  one [1, N] or [1, 1, 1, N] with N >= 2
-// With labels in info, the class count must be theirs. A head or task named by info excludes the others.
-HeadKind detect_head(std::span<const OutputTensor> outputs, const ModelInfo& info);
+// What the boxes are measured in: the model's input, and how the picture was put into it.
+struct InputGeometry {
+  int width = 0;
+  int height = 0;
+  Letterbox letterbox;
+};
 
 struct Detection {
   int class_id = 0;
@@ -67,27 +40,57 @@ struct Detection {
   float box[4] = {0, 0, 0, 0};  // x1, y1, x2, y2 in pixels of the picture before the letterbox; not clipped
 };
 
-// What the boxes are measured in: the model's input, and how the picture was put into it.
-struct InputGeometry {
-  int width = 0;
-  int height = 0;
-  Letterbox letterbox;
+// Everything a head looks at.
+struct HeadView {
+  std::span<const OutputTensor> outputs;
+  const ModelInfo& info;
+  const InputGeometry& input;
+
+  bool named() const { return !info.head.empty(); }
 };
 
-// YoloRaw: centre = (2 s - 0.5 + cell) * stride, size = (2 s)^2 * anchor, score = objectness * class. Then
-// greedy non-maximum suppression within a class, the best first; equal scores keep the order stride, row,
-// column, anchor, class.
-Result<std::vector<Detection>> decode_yolo_raw(std::span<const OutputTensor> outputs, const ModelInfo& info,
-                                               const InputGeometry& input);
+enum class HeadTask {
+  Detect,    // boxes
+  Classify,  // a list of class scores: top_classes
+  Tensors,   // known, but not decoded: the tensors are the result
+};
 
-// YoloDecoded: cx, cy, w, h as fractions of the input, or pixels when any of them is above 2. Unless info
-// names the head, one row a cell (YOLOX's shape) is Unsupported: those rows are not boxes yet.
-Result<std::vector<Detection>> decode_yolo_decoded(const OutputTensor& output, const ModelInfo& info,
-                                                   const InputGeometry& input);
+// What a head reads from the outputs' shapes.
+struct Fit {
+  int64_t classes = 0;  // 0: the shapes do not tell
+  bool usual = false;   // exactly the shape that this head mostly has
+};
 
-// detect_head, then the decoder for it; Unsupported when the head is not a detector's.
-Result<std::vector<Detection>> decode_detections(std::span<const OutputTensor> outputs, const ModelInfo& info,
-                                                 const InputGeometry& input);
+struct Head {
+  std::string_view name;
+  HeadTask task;
+  std::string_view outputs;  // what the outputs must be, for error texts; of Tensors also what they are
+  bool by_name_only;         // its shapes are another head's too, which they mean unless this one is named
+  // Nothing when the outputs cannot be this head. A named head is less strict: what only tells heads apart is
+  // not asked for.
+  std::optional<Fit> (*fit)(const HeadView& view);
+  // Of Detect: boxes after the threshold and the suppression within a class. Called when `fit` fits.
+  Result<std::vector<Detection>> (*decode)(const HeadView& view);
+};
+
+std::span<const Head* const> heads();
+const Head* find_head(std::string_view name);  // nullptr when there is none
+std::vector<std::string> head_names();         // in the order of heads.def, "none" last
+
+struct HeadChoice {
+  const Head* head = nullptr;  // nullptr: none
+  bool by_shapes = true;       // not by name
+};
+
+// A named head is taken, or Unsupported when the outputs do not fit it. Else the one head whose shapes fit.
+// When several fit, they mostly read different numbers of classes from the same shape: the one that reads 80
+// or 20 (COCO and VOC, which models without labels mostly are), or calls the shape its usual one, is taken,
+// and when that does not leave one, Unsupported names them all. With labels in info the number of classes
+// must be theirs. A task named by info excludes heads of another.
+Result<HeadChoice> choose_head(const HeadView& view);
+
+// choose_head, then its decoder; Unsupported when the head is not a detector's.
+Result<std::vector<Detection>> decode_detections(const HeadView& view);
 
 struct ClassScore {
   int class_id = 0;

@@ -1,6 +1,7 @@
 // The --model-info file. Each message names the key and what was found, because these files are written by
 // hand. The JSON library is told not to throw; every access below is preceded by a type check.
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "vision/heads.hpp"
@@ -11,6 +12,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMaxLabels = 100'000;
+constexpr size_t kMaxPriors = 1'000'000;
+constexpr double kMaxVariance = 100;
 constexpr size_t kMaxLevels = 16;
 constexpr int64_t kMaxStride = 4096;
 constexpr size_t kMaxShown = 40;
@@ -31,14 +34,14 @@ tl::unexpected<Error> bad_key(std::string_view name, std::string_view key, fmt::
 }
 
 Result<std::string> read_choice(const json& value, std::string_view name, std::string_view key,
-                                std::span<const std::string_view> choices) {
+                                const std::vector<std::string>& choices) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    for (std::string_view choice : choices)
+    for (const std::string& choice : choices)
       if (text == choice) return text;
   }
   std::string list;
-  for (std::string_view choice : choices) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", choice);
+  for (const std::string& choice : choices) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", choice);
   return bad_key(name, key, "{} is not one of {}", shown(value), list);
 }
 
@@ -108,13 +111,68 @@ Result<std::vector<std::vector<Anchor>>> read_anchors(const json& value, std::st
   return anchors;
 }
 
+Result<float> read_part(const json& value, std::string_view name) {
+  const float part = value.is_number() ? value.get<float>() : std::numeric_limits<float>::quiet_NaN();
+  if (!std::isfinite(part)) return bad_key(name, "priors", "{} is not a number", shown(value));
+  return part;
+}
+
+Result<std::vector<Prior>> read_priors(const json& value, std::string_view name) {
+  if (!value.is_array() || value.empty() || value.size() > kMaxPriors)
+    return bad_key(name, "priors", "{} is not a list of 1 to {} items [cx, cy, width, height]", shown(value),
+                   kMaxPriors);
+  std::vector<Prior> priors;
+  priors.reserve(value.size());
+  for (const json& item : value) {
+    if (!item.is_array() || item.size() != 4)
+      return bad_key(name, "priors", "item {} is {}, not [cx, cy, width, height]", priors.size(),
+                     shown(item));
+    const Prior prior{PERAXIS_TRY(read_part(item[0], name)), PERAXIS_TRY(read_part(item[1], name)),
+                      PERAXIS_TRY(read_part(item[2], name)), PERAXIS_TRY(read_part(item[3], name))};
+    if (!(prior.width > 0 && prior.height > 0))
+      return bad_key(name, "priors", "item {} is {}: width and height must be positive", priors.size(),
+                     shown(item));
+    priors.push_back(prior);
+  }
+  return priors;
+}
+
+Status read_variances(ModelInfo& info, std::string_view name, const json& value) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_number() || !value[1].is_number())
+    return bad_key(name, "variances", "{} is not a pair [centre, size]", shown(value));
+  info.centre_variance = value[0].get<double>();
+  info.size_variance = value[1].get<double>();
+  for (const double variance : {info.centre_variance, info.size_variance})
+    if (!(variance > 0 && variance <= kMaxVariance))
+      return bad_key(name, "variances", "{} is not between 0 and {}", shown(value), kMaxVariance);
+  return {};
+}
+
+// Keys of the SSD head and of the units of boxes. False when `key` is none of them.
+Result<bool> read_box_key(ModelInfo& info, std::string_view name, const std::string& key, const json& value) {
+  if (key == "boxes") {
+    info.boxes = PERAXIS_TRY(read_choice(value, name, key, {"fractions", "pixels", "cells"}));
+  } else if (key == "priors") {
+    info.priors = PERAXIS_TRY(read_priors(value, name));
+  } else if (key == "box_order") {
+    info.box_order = PERAXIS_TRY(read_choice(value, name, key, {"xywh", "yxhw"}));
+  } else if (key == "variances") {
+    PERAXIS_TRY(read_variances(info, name, value));
+  } else if (key == "background") {
+    if (!value.is_boolean()) return bad_key(name, key, "{} is not true or false", shown(value));
+    info.background = value.get<bool>();
+  } else {
+    return false;
+  }
+  return true;
+}
+
 Status read_key(ModelInfo& info, std::string_view name, const std::string& key, const json& value) {
-  static constexpr std::string_view kTasks[] = {"detect", "classify"};
-  static constexpr std::string_view kHeads[] = {"yolov5", "yolov5-decoded", "classification", "none"};
+  if (PERAXIS_TRY(read_box_key(info, name, key, value))) return {};
   if (key == "task") {
-    info.task = PERAXIS_TRY(read_choice(value, name, key, kTasks));
+    info.task = PERAXIS_TRY(read_choice(value, name, key, {"detect", "classify"}));
   } else if (key == "head") {
-    info.head = PERAXIS_TRY(read_choice(value, name, key, kHeads));
+    info.head = PERAXIS_TRY(read_choice(value, name, key, head_names()));
   } else if (key == "labels") {
     if (!value.is_null()) info.labels = PERAXIS_TRY(read_labels_key(value, name));
   } else if (key == "strides") {
@@ -130,7 +188,8 @@ Status read_key(ModelInfo& info, std::string_view name, const std::string& key, 
   } else {
     return bad_key(
         name, key,
-        "not known; the keys are task, head, labels, strides, anchors, score, iou, max_detections");
+        "not known; the keys are task, head, labels, strides, anchors, boxes, priors, box_order, variances, "
+        "background, score, iou, max_detections");
   }
   return {};
 }
@@ -154,12 +213,18 @@ Result<ModelInfo> parse_model_info(std::string_view text, std::string_view name)
   ModelInfo info;
   for (auto item = root.begin(); item != root.end(); ++item)
     PERAXIS_TRY(read_key(info, name, item.key(), item.value()));
-  if (info.strides.size() != info.anchors.size())
-    return bad_key(name, root.contains("anchors") ? "anchors" : "strides",
+  const bool anchors = root.contains("anchors");
+  info.anchors_stated = anchors || root.contains("strides");
+  // Heads without anchors have strides only.
+  const bool without = info.head == "yolox" || info.head == "yolov8" || info.head == "yolov8-decoded" ||
+                       info.head == "pose" || info.head == "segmentation";
+  if (info.strides.size() != info.anchors.size() && (anchors || !without))
+    return bad_key(name, anchors ? "anchors" : "strides",
                    "{} strides but {} anchor lists; there must be one list a stride", info.strides.size(),
                    info.anchors.size());
-  const bool detector = info.head == "yolov5" || info.head == "yolov5-decoded";
-  if ((info.task == "detect" && info.head == "classification") || (info.task == "classify" && detector))
+  const Head* head = find_head(info.head);
+  if (head != nullptr && !info.task.empty() &&
+      (info.task == "classify") != (head->task == HeadTask::Classify))
     return bad_key(name, "head", "\"{}\" does not go with task \"{}\"", info.head, info.task);
   return info;
 }

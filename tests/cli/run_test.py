@@ -133,6 +133,14 @@ class Picture(CliTest):
         self.assertEqual([t["class"] for t in out["top"]], order.tolist())
         self.assertEqual([t["label"] for t in out["top"]], [f"label {i}" for i in order])
         self.assertTrue((self.dir / "o" / "annotated.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertEqual(out["head"], {"name": "classification", "chosen_by": "shapes"})
+        text = self.succeeds("run", model, "--device", "cpu", "--image", "p.png", "--head", "classification").out.decode()
+        self.assertIn("head classification (by name)", text)
+        # --head goes before the task and head of a model info.
+        self.write("i.json", b'{"task": "detect", "head": "yolov5"}')
+        again = self.succeeds("run", model, "--device", "cpu", "--image", "p.png", "--model-info", "i.json", "--head",
+                              "classification", "--json").json()
+        self.assertEqual([t["class"] for t in again["top"]], order.tolist())
 
     def test_a_foreign_json_beside_the_model_is_only_a_warning(self):
         self.write("c.tflite", conv_model(size=(1, 1)))

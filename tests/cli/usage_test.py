@@ -11,7 +11,7 @@ class Help(CliTest):
         for command in ("run", "compile", "compare", "inspect"):
             self.assertIn(command, text)
             self.assertIn("MODEL", self.succeeds(command, "--help").out.decode())
-        for option in ("--image", "--model-info", "--labels", "--device", "--accuracy", "--reference", "--strategy",
+        for option in ("--image", "--model-info", "--labels", "--head", "yolov8-decoded", "--device", "--accuracy", "--reference", "--strategy",
                        "--no-fallback", "--input", "--output-dir", "--json", "--dump-tensors"):
             self.assertIn(option, self.succeeds("run", "--help").out.decode())
 
@@ -123,6 +123,8 @@ class HostileFiles(CliTest):
         self.fails(1, *cpu, "ok.png", "--model-info", "odd.json", says="lables")
         self.fails(1, *cpu, "ok.png", "--model-info", "missing.json", says="missing.json")
         self.fails(1, *cpu, "ok.png", "--labels", "missing.txt", says="missing.txt")
+        self.fails(2, *cpu, "ok.png", "--head", "yolo", says=["--head", "yolox", "ssd-postprocess", "none"])
+        self.fails(1, *cpu, "ok.png", "--head", "ssd", says=["head 'ssd'", "[1, 7, 10, 9]", "[1, n, 4]"])
 
     def test_places_that_cannot_be_written(self):
         x = self.save("x.npy", np.zeros((1, 7, 10, 3), np.int8))

@@ -135,12 +135,15 @@ Json run_json(const RunOptions& options, const Run& run) {
   const auto label = [](const std::optional<std::string>& name) {
     return name ? Json(*name) : Json(nullptr);
   };
+  if (run.interpretation && run.interpretation->choice.head != nullptr)
+    out["head"] = {{"name", std::string(run.interpretation->choice.head->name)},
+                   {"chosen_by", run.interpretation->choice.by_shapes ? "shapes" : "name"}};
   if (run.interpretation && run.interpretation->detects()) {
     out["detections"] = Json::array();
     for (const vision::Detection& d : run.interpretation->detections)
       out["detections"].push_back(
           {{"class", d.class_id}, {"label", label(d.label)}, {"score", d.score}, {"box", d.box}});
-  } else if (run.interpretation && run.interpretation->head == vision::HeadKind::Classification) {
+  } else if (run.interpretation && run.interpretation->classifies()) {
     out["top"] = Json::array();
     for (const vision::ClassScore& c : run.interpretation->top)
       out["top"].push_back({{"class", c.class_id}, {"label", label(c.label)}, {"score", c.score}});
@@ -160,8 +163,11 @@ Json run_json(const RunOptions& options, const Run& run) {
 }
 
 std::string interpretation_text(const Interpretation& found) {
+  if (found.choice.head == nullptr) return {};
+  const std::string head = fmt::format("head {} ({})\n", found.choice.head->name,
+                                       found.choice.by_shapes ? "told by the outputs' shapes" : "by name");
   if (found.detects()) {
-    if (found.detections.empty()) return "no detections\n";
+    if (found.detections.empty()) return head + "no detections\n";
     base::Table table({"class", "score", "x1", "y1", "x2", "y2"});
     table.align(0, base::Table::Align::Left);
     for (const vision::Detection& d : found.detections)
@@ -169,14 +175,14 @@ std::string interpretation_text(const Interpretation& found) {
                      fmt::format("{:.3f}", d.score), fmt::format("{:.1f}", d.box[0]),
                      fmt::format("{:.1f}", d.box[1]), fmt::format("{:.1f}", d.box[2]),
                      fmt::format("{:.1f}", d.box[3])});
-    return table.text();
+    return head + table.text();
   }
-  if (found.head != vision::HeadKind::Classification) return {};
+  if (!found.classifies()) return head;
   base::Table table({"class", "label", "score"});
   for (const vision::ClassScore& c : found.top)
     table.add_row(
         {std::to_string(c.class_id), c.label ? printable(*c.label) : "-", fmt::format("{:.4f}", c.score)});
-  return table.text();
+  return head + table.text();
 }
 
 void print_run(const RunOptions& options, const Run& run) {
@@ -274,22 +280,19 @@ CliStatus run_command(const RunOptions& options) {
   run.execution =
       PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
   if (inputs.picture) {
-    const bool stated = !options.info.model_info.empty();
+    const bool stated = !options.info.model_info.empty() || !options.info.head.empty();
     Result<Interpretation> found = interpret(run.graph, run.execution.outputs, info, inputs.geometry, stated);
     if (found) {
       run.interpretation = std::move(*found);
-      if (run.interpretation->head == vision::HeadKind::None)
-        run.warnings.emplace_back(
-            "the outputs are neither YOLOv5 heads nor a list of classes; with labels and anchors of the "
-            "model's own "
-            "(--model-info, or a .json with the model's name beside it) they may be");
+      if (!run.interpretation->note.empty()) run.warnings.push_back(run.interpretation->note);
     } else if (stated || found.error().code != ErrorCode::Unsupported) {
       return tl::make_unexpected(CliError(std::move(found).error()));
     } else {
       run.warnings.push_back(found.error().message);  // the tensors are still what the user asked for
     }
   }
-  const bool decoded = run.interpretation && run.interpretation->head != vision::HeadKind::None;
+  const bool decoded =
+      run.interpretation && (run.interpretation->detects() || run.interpretation->classifies());
   if (!options.output_dir.empty())
     PERAXIS_TRY(write_outputs(options, decoded ? inputs.picture : std::nullopt, run));
   if (!options.dump.empty()) PERAXIS_TRY(write_dump(options.dump, run.graph, seen));
@@ -310,10 +313,7 @@ void add_run(CLI::App& app, CliStatus& outcome) {
   const auto options = std::make_shared<RunOptions>();
   app.add_option("MODEL", options->model, "a TFLite model or a compiled executable")->required();
   add_input_options(app, options->inputs);
-  not_empty(app.add_option("--model-info", options->info.model_info,
-                           "labels, strides and anchors (default: the model's name with .json)"))
-      ->type_name("F.json");
-  not_empty(app.add_option("--labels", options->info.labels, "class names, one a line"))->type_name("FILE");
+  add_info_options(app, options->info);
   app.add_option("--device", options->device, "sim, cpu or auto")
       ->check(CLI::IsMember({"sim", "cpu", "auto"}))
       ->capture_default_str();

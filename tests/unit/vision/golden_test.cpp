@@ -111,8 +111,7 @@ TEST_F(DemoGolden, RawHead) {
   const std::vector<OutputTensor> outputs = {
       {arrays->at("o0_0").shape, "int8", 0.18675577640533447f, 25, arrays->at("o0_0").data},
       {arrays->at("o0_1").shape, "int8", 0.15947876870632172f, 33, arrays->at("o0_1").data}};
-  ASSERT_EQ(detect_head(outputs, *info), HeadKind::YoloRaw);
-  auto found = decode_detections(outputs, *info, {160, 160, {}});
+  auto found = decode_detections({outputs, *info, {160, 160, {}}});
   ASSERT_TRUE(found) << found.error().text();
   const auto expected = expected_detections(folder_, "test_02.png");
   ASSERT_EQ(found->size(), expected.size());
@@ -138,8 +137,7 @@ TEST_F(DemoGolden, DecodedHead) {
   ASSERT_TRUE(info) << info.error().text();
   const OutputTensor output = {arrays->at("o0_0").shape, "int8", 0.0040757302194833755f, -122,
                                arrays->at("o0_0").data};
-  ASSERT_EQ(detect_head({&output, 1}, *info), HeadKind::YoloDecoded);
-  auto found = decode_detections({&output, 1}, *info, {160, 160, {}});
+  auto found = decode_detections({{&output, 1}, *info, {160, 160, {}}});
   ASSERT_TRUE(found) << found.error().text();
   const auto expected = expected_detections(folder_, "test_01.png");
   ASSERT_EQ(found->size(), expected.size());

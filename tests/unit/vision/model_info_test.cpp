@@ -65,31 +65,72 @@ TEST_P(BadModelInfo, NamesFileKeyAndValue) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, BadModelInfo,
-    testing::Values(BadCase{"{", "", "not JSON"}, BadCase{"", "", "not JSON"}, BadCase{"[1]", "", "[1]"},
-                    BadCase{R"({"anchor": []})", "'anchor'", "not known"},
-                    BadCase{R"({"task": "segment"})", "'task'", "segment"},
-                    BadCase{R"({"task": 3})", "'task'", "3"},
-                    BadCase{R"({"head": "yolov8"})", "'head'", "yolov8"},
-                    BadCase{R"({"task": "classify", "head": "yolov5"})", "'head'", "classify"},
-                    BadCase{R"({"labels": "coco.txt"})", "'labels'", "coco.txt"},
-                    BadCase{R"({"labels": ["a", 5]})", "'labels'", "item 1"},
-                    BadCase{R"({"strides": []})", "'strides'", "[]"},
-                    BadCase{R"({"strides": [8, 16, 0]})", "'strides'", "0"},
-                    BadCase{R"({"strides": [8, 16, 18446744073709551615]})", "'strides'",
-                            "18446744073709551615"},
-                    BadCase{R"({"strides": [8, 16, -3]})", "'strides'", "-3"},
-                    BadCase{R"({"strides": [8, 8, 16]})", "'strides'", "twice"},
-                    BadCase{R"({"strides": [8, 16.5, 32]})", "'strides'", "16.5"},
-                    BadCase{R"({"strides": [8, 16]})", "'strides'", "2 strides but 3"},
-                    BadCase{R"({"anchors": [[[1, 2]]]})", "'anchors'", "3 strides but 1"},
-                    BadCase{R"({"anchors": 5})", "'anchors'", "5"},
-                    BadCase{R"({"anchors": [[]]})", "'anchors'", "item 0"},
-                    BadCase{R"({"anchors": [[[1]]]})", "'anchors'", "[1]"},
-                    BadCase{R"({"anchors": [[[1, 0]]]})", "'anchors'", "[1,0]"},
-                    BadCase{R"({"anchors": [[[1e300, 4]]]})", "'anchors'", "1e+300"},
-                    BadCase{R"({"score": "high"})", "'score'", "high"},
-                    BadCase{R"({"score": 1.5})", "'score'", "1.5"}, BadCase{R"({"iou": -1})", "'iou'", "-1"},
-                    BadCase{R"({"max_detections": 0})", "'max_detections'", "0"}));
+    testing::Values(
+        BadCase{"{", "", "not JSON"}, BadCase{"", "", "not JSON"}, BadCase{"[1]", "", "[1]"},
+        BadCase{R"({"anchor": []})", "'anchor'", "not known"},
+        BadCase{R"({"task": "segment"})", "'task'", "segment"}, BadCase{R"({"task": 3})", "'task'", "3"},
+        BadCase{R"({"head": "yolov99"})", "'head'", "\"yolox\""},
+        BadCase{R"({"task": "classify", "head": "yolov5"})", "'head'", "classify"},
+        BadCase{R"({"labels": "coco.txt"})", "'labels'", "coco.txt"},
+        BadCase{R"({"labels": ["a", 5]})", "'labels'", "item 1"},
+        BadCase{R"({"strides": []})", "'strides'", "[]"},
+        BadCase{R"({"strides": [8, 16, 0]})", "'strides'", "0"},
+        BadCase{R"({"strides": [8, 16, 18446744073709551615]})", "'strides'", "18446744073709551615"},
+        BadCase{R"({"strides": [8, 16, -3]})", "'strides'", "-3"},
+        BadCase{R"({"strides": [8, 8, 16]})", "'strides'", "twice"},
+        BadCase{R"({"strides": [8, 16.5, 32]})", "'strides'", "16.5"},
+        BadCase{R"({"strides": [8, 16]})", "'strides'", "2 strides but 3"},
+        BadCase{R"({"anchors": [[[1, 2]]]})", "'anchors'", "3 strides but 1"},
+        BadCase{R"({"anchors": 5})", "'anchors'", "5"},
+        BadCase{R"({"anchors": [[]]})", "'anchors'", "item 0"},
+        BadCase{R"({"anchors": [[[1]]]})", "'anchors'", "[1]"},
+        BadCase{R"({"anchors": [[[1, 0]]]})", "'anchors'", "[1,0]"},
+        BadCase{R"({"anchors": [[[1e300, 4]]]})", "'anchors'", "1e+300"},
+        BadCase{R"({"score": "high"})", "'score'", "high"}, BadCase{R"({"score": 1.5})", "'score'", "1.5"},
+        BadCase{R"({"iou": -1})", "'iou'", "-1"},
+        BadCase{R"({"max_detections": 0})", "'max_detections'", "0"},
+        BadCase{R"({"task": "classify", "head": "yolov8"})", "'head'", "classify"},
+        BadCase{R"({"task": "detect", "head": "classification"})", "'head'", "detect"},
+        BadCase{R"({"boxes": "metres"})", "'boxes'", "metres"},
+        BadCase{R"({"box_order": "wxyz"})", "'box_order'", "wxyz"},
+        BadCase{R"({"variances": [0.1]})", "'variances'", "[0.1]"},
+        BadCase{R"({"variances": [0.1, 0]})", "'variances'", "[0.1,0]"},
+        BadCase{R"({"variances": [1e9, 1]})", "'variances'", "between"},
+        BadCase{R"({"background": 1})", "'background'", "1"}, BadCase{R"({"priors": []})", "'priors'", "[]"},
+        BadCase{R"({"priors": [[0, 0, 1, 1], [0, 0, 1]]})", "'priors'", "item 1"},
+        BadCase{R"({"priors": [[0, 0, 0, 1]]})", "'priors'", "positive"},
+        BadCase{R"({"priors": [[0, 0, 1e300, 1]]})", "'priors'", "1e+300"},
+        BadCase{R"({"priors": [["a", 0, 1, 1]]})", "'priors'", "a"},
+        BadCase{R"({"head": "yolox", "anchors": [[[1, 2]]]})", "'anchors'", "3 strides but 1"}));
+
+TEST(ModelInfo, KeysOfTheSsdHeadAndUnits) {
+  auto info = parse_model_info(R"({"head": "ssd", "priors": [[0.5, 0.25, 1, 2]], "box_order": "yxhw",
+      "variances": [0.5, 1], "background": false, "boxes": "pixels"})",
+                               "m.json");
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_THAT(info->priors, ElementsAre(Prior{0.5f, 0.25f, 1, 2}));
+  EXPECT_EQ(info->box_order, "yxhw");
+  EXPECT_EQ(info->centre_variance, 0.5);
+  EXPECT_EQ(info->size_variance, 1);
+  EXPECT_EQ(info->background, false);
+  EXPECT_EQ(info->boxes, "pixels");
+  EXPECT_FALSE(info->anchors_stated);
+}
+
+TEST(ModelInfo, EveryHeadHasAName) {
+  for (const std::string& name : head_names()) {
+    auto info = parse_model_info(fmt::format(R"({{"head": "{}"}})", name), "m.json");
+    ASSERT_TRUE(info) << info.error().text();
+    EXPECT_EQ(info->head, name);
+  }
+}
+
+TEST(ModelInfo, HeadsWithoutAnchorsTakeStridesAlone) {
+  auto info = parse_model_info(R"({"head": "yolov8", "strides": [8, 16, 32, 64]})", "m.json");
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_THAT(info->strides, ElementsAre(8, 16, 32, 64));
+  EXPECT_TRUE(info->anchors_stated);
+}
 
 TEST(ModelInfo, DeepNestingIsOnlyAnError) {
   EXPECT_FALSE(parse_model_info(std::string(200'000, '['), "m.json"));
