@@ -91,12 +91,15 @@ class Penalty {
         return true;
       }
       case ChannelOrder::Joined: {
+        // The other parts are taken to be as wide as this one: their layouts are open yet.
+        const int64_t plain = plain_layout_of(graph, tensor).slots;
+        const int64_t times = (layout.slots + plain - 1) / plain;
         std::vector<lower::JoinedPart> parts;
         int64_t slots = 0;
         for (const int32_t t : op.inputs) {
-          parts.push_back(
-              {ir::nhwc(graph.tensor(t)).c, t == tensor ? layout : plain_layout_of(graph, t), slots});
-          slots += parts.back().layout.slots;
+          const Layout other = plain_layout_of(graph, t);
+          parts.push_back({ir::nhwc(graph.tensor(t)).c, t == tensor ? layout : other, slots});
+          slots += t == tensor ? layout.slots : times * other.slots;
         }
         return add_readers(op.outputs[0], lower::join(parts, slots));
       }
