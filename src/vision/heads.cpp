@@ -91,10 +91,13 @@ Result<HeadChoice> choose_head(const HeadView& view) {
   std::copy_if(readings.begin(), readings.end(), std::back_inserter(known),
                [](const Reading& reading) { return reading.usual(); });
   if (known.size() == 1) return HeadChoice{known[0].head, true};
+  const bool differ = std::any_of(readings.begin(), readings.end(), [&](const Reading& reading) {
+    return reading.fit.classes != readings[0].fit.classes;
+  });
   return fail(ErrorCode::Unsupported,
               "outputs {} can be read as the heads {}; name one (--head, or \"head\" in the model info){}",
               shapes_text(view.outputs), list(readings),
-              view.info.labels.empty() ? ", or give the labels" : "");
+              differ && view.info.labels.empty() ? ", or give the labels" : "");
 }
 
 Result<std::vector<Detection>> decode_detections(const HeadView& view) {
