@@ -152,7 +152,8 @@ void add_splitting(Json& out, const compiler::Compiled& compiled) {
 std::string splitting_text(const compiler::Compiled& compiled) {
   const Partitions found = partitions(compiled.executable.layers, compiled.executable.operators);
   return fmt::format("{} partition{} on the NPU, {} crossings; activations: {} bytes, largest live set {}\n",
-                     found.npu, found.npu == 1 ? "" : "s", found.crossings, base::with_thousands(activation_bytes(compiled.executable)),
+                     found.npu, found.npu == 1 ? "" : "s", found.crossings,
+                     base::with_thousands(activation_bytes(compiled.executable)),
                      base::with_thousands(compiled.largest_live_bytes));
 }
 

@@ -1,5 +1,5 @@
-// The scalar arithmetic of LiteRT's quantized ADD, SUB, QUANTIZE and MEAN (litert-arithmetic.md), shared by the
-// reference kernels and by the proof of how far a task of the NPU is from them.
+// The scalar arithmetic of LiteRT's quantized ADD, SUB, QUANTIZE and MEAN (litert-arithmetic.md), shared by
+// the reference kernels and by the proof of how far a task of the NPU is from them.
 #pragma once
 
 #include <algorithm>
