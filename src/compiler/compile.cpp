@@ -347,8 +347,11 @@ class Compiler {
     const int32_t output = graph_.ops[op_index].outputs[0];
     const View view{g.out_rows(), g.out_w, g.out_c};
     if (params.host == HostWork::None) {
-      add_placement(output, view, {lowered.regions[0].allocation, lowered.regions[0].offset},
-                    lower::plain_layout(view.c));
+      const int32_t index =
+          add_placement(output, view, {lowered.regions[0].allocation, lowered.regions[0].offset},
+                        lower::plain_layout(view.c));
+      // The tasks write whole groups: the cube holds the dummy channels too.
+      plan_.placements[static_cast<size_t>(index)].cube.channels = lowered.regions[0].slots;
       return;
     }
     exe::HostStep host;
