@@ -288,8 +288,12 @@ TEST(RealMacs, NeverMoreThanTheRegistersSay) {
   EXPECT_EQ(real_macs(task, {6, 9, 128, 64, false}), 6 * 9 * 100 * 50);
   task.kind = exe::TaskKind::Depthwise;
   EXPECT_EQ(real_macs(task, {6, 9, 128, 64, true}), 6 * 9 * 50);
+  // Of the input channels a block reads, every kernel has those of its group: 1 when it was depthwise.
   task.kind = exe::TaskKind::BlockDiagonal;
+  task.real_input_channels = 1;
   EXPECT_EQ(real_macs(task, {6, 9, 64, 64, false}), 6 * 9 * 50);
+  task.real_input_channels = 4;
+  EXPECT_EQ(real_macs(task, {6, 9, 64, 64, false}), 6 * 9 * 50 * 4);
 }
 
 // One task to int32, requantized by the host: 100 x * 2^-7 with ties up, then away, plus the zero point.
