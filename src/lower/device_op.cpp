@@ -35,9 +35,8 @@ std::vector<DeviceText> device_texts(ir::OpKind kind) {
 std::string map_conditions() {
   return fmt::format(
       "activations are int8 or uint8 with one scale a tensor, have four dimensions, a batch of 1 and up to "
-      "{} "
-      "rows, columns and channels",
-      kLargestExtent);
+      "{} rows and columns and {} channels",
+      kLargestExtent, kLargestSlots);
 }
 
 std::string map_refusal(const ir::Graph& graph, int32_t index) {
@@ -49,9 +48,9 @@ std::string map_refusal(const ir::Graph& graph, int32_t index) {
   if (t.shape.size() != 4) return fmt::format("'{}' has {} dimensions, not 4", t.name, t.shape.size());
   const ir::Nhwc map = ir::nhwc(t);
   if (map.n != 1) return fmt::format("'{}' has a batch of {}", t.name, map.n);
-  if (std::max({map.h, map.w, map.c}) > kLargestExtent || map.elements() == 0)
-    return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} in each direction", t.name, map.h, map.w, map.c,
-                       kLargestExtent);
+  if (std::max(map.h, map.w) > kLargestExtent || map.c > kLargestSlots || map.elements() == 0)
+    return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} rows and columns and {} channels", t.name, map.h,
+                       map.w, map.c, kLargestExtent, kLargestSlots);
   return {};
 }
 

@@ -110,8 +110,10 @@ std::vector<DeviceText> device_texts(ir::OpKind kind);
 // What map_refusal asks of every activation, as a sentence.
 std::string map_conditions();
 
-inline constexpr int64_t kLargestExtent = 8192;  // of a cube: 13 bits, minus one (npu/hardware.md 4.4)
-// The activation as a map of one image with up to 8192 rows and columns in 8-bit values, or why not.
+// Of a cube: 13 bits, minus one, and all ones misbehaves (npu/hardware.md 4.4, 4.6).
+inline constexpr int64_t kLargestExtent = 8191;
+inline constexpr int64_t kLargestSlots = rk3588::kMaxCubeChannels / rk3588::kAtomBytes * rk3588::kAtomBytes;
+// The activation as a map of one image with up to 8191 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
 // Both have the same type, scale and zero point.
 bool same_quantization(const ir::Tensor& a, const ir::Tensor& b);

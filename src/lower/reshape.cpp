@@ -14,9 +14,9 @@ std::string pixel_refusal(const ir::Tensor& tensor) {
     return fmt::format("'{}' has {} scales", tensor.name, tensor.quant.scale.size());
   if (tensor.shape.empty() || tensor.shape.size() > 4)
     return fmt::format("'{}' has {} dimensions, not 1 to 4", tensor.name, tensor.shape.size());
-  if (tensor.elements() != tensor.shape.back() || tensor.shape.back() > kLargestExtent)
+  if (tensor.elements() != tensor.shape.back() || tensor.shape.back() > kLargestSlots)
     return fmt::format("'{}' has {} values, {} of them channels: one pixel of up to {} is possible",
-                       tensor.name, tensor.elements(), tensor.shape.back(), kLargestExtent);
+                       tensor.name, tensor.elements(), tensor.shape.back(), kLargestSlots);
   return {};
 }
 

@@ -48,10 +48,11 @@ std::vector<int64_t> split_views(const ir::Graph& graph, size_t index) {
   return out;
 }
 
-// Begin of the slice in every dimension, and whether a stride other than 1 is taken.
+// Begin of the slice in every dimension, and whether it is one of the form that is lowered: no stride but 1,
+// and the output has the input's dimensions in their order.
 struct Begin {
   std::vector<int64_t> at;
-  bool dense = true;
+  bool dense = true, same_dimensions = true;
 };
 Result<Begin> begin_of(const ir::Graph& graph, const ir::Op& op) {
   Begin out;
@@ -63,6 +64,7 @@ Result<Begin> begin_of(const ir::Graph& graph, const ir::Op& op) {
   for (const ir::SliceAxis& axis : slice.axes) {
     out.at.push_back(axis.begin);
     out.dense = out.dense && (axis.stride == 1 || axis.size == 1);
+    out.same_dimensions = out.same_dimensions && !axis.shrink;
   }
   return out;
 }
@@ -73,6 +75,8 @@ std::string slice_refusal(const ir::Graph& graph, size_t index) {
   const auto begin = begin_of(graph, op);
   if (!begin) return begin.error().message;
   if (!begin->dense) return "it takes every second value, or fewer";
+  // With none left out, an added one would be a fifth.
+  if (!begin->same_dimensions) return "it leaves dimensions out and adds others";
   const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
   if (out.w != in.w) return fmt::format("it takes {} of {} columns; tasks take whole rows", out.w, in.w);
   if (out.h != in.h && out.c != in.c)

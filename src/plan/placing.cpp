@@ -75,6 +75,7 @@ class Penalty {
       case ChannelOrder::Plain:
         return false;
       case ChannelOrder::Kept: {
+        if (layout.slots > lower::kLargestSlots) return false;
         const ir::Nhwc in = ir::nhwc(graph.tensor(tensor)), out = ir::nhwc(graph.tensor(op.outputs[0]));
         const int64_t more = layout.slots - lower::round_up(in.c, kAtomBytes);
         const int64_t bytes = more * (in.h * in.w + out.h * out.w);
@@ -144,7 +145,7 @@ class Placer {
       if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu())
         PERAXIS_TRY_NOTE(place_layer(*layer), "while planning {}", graph_.op_label(op));
       else if (plan_.on_device[op] && plan_.part_of(op) < 0)
-        place_device_op(op);
+        PERAXIS_TRY_NOTE(place_device_op(op), "while planning {}", graph_.op_label(op));
     }
     find_homes();
     return {};
@@ -220,14 +221,19 @@ class Placer {
     return {};
   }
 
-  void place_device_op(size_t index) {
+  Status place_device_op(size_t index) {
     const ir::Op& op = graph_.ops[index];
+    // Tasks without a convolution take all slots of a cube at once.
+    for (const int32_t t : lower::device_inputs(graph_, index, plan_.forms[index]))
+      if (const int64_t slots = layout(t).slots; slots > lower::kLargestSlots)
+        return fail(ErrorCode::Unsupported, "'{}' lies in {} slots, a cube has up to {}",
+                    graph_.tensor(t).name, slots, lower::kLargestSlots);
     switch (lower::channel_order(graph_, index, plan_.forms[index])) {
       case ChannelOrder::Plain:
         layout(op.outputs[0]) = plain_layout_of(graph_, op.outputs[0]);
         written(op.outputs[0]) =
             lower::round_up(ir::nhwc(graph_.tensor(op.outputs[0])).c, plan_.forms[index].slot_group);
-        return;
+        return {};
       case ChannelOrder::Kept:
         layout(op.outputs[0]) = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
         break;
@@ -237,13 +243,20 @@ class Placer {
         for (size_t i = 0; i < views.size(); ++i)
           layout(op.outputs[i]) =
               lower::channel_range(whole, views[i], ir::nhwc(graph_.tensor(op.outputs[i])).c).layout;
-        return;  // nothing is written
+        return {};  // nothing is written
       }
       case ChannelOrder::Joined:
         place_join(index);
         break;
     }
     written(op.outputs[0]) = layout(op.outputs[0]).slots;
+    return {};
+  }
+
+  // The parts of one tensor lie as it does only when it is written there. Copied one by one, they would leave
+  // the slots between them unwritten.
+  bool together(const Piece& piece, size_t join) {
+    return piece.split >= 0 && taken_by(piece, join) && written(piece.tensor) > 0;
   }
 
   void place_join(size_t index) {
@@ -253,6 +266,14 @@ class Placer {
     std::vector<int64_t> first_slots;
     int64_t slots = 0;
     for (const Piece& piece : pieces(index)) {
+      if (piece.split >= 0 && !together(piece, index)) {
+        for (size_t i = piece.first_input; i < piece.first_input + piece.inputs; ++i) {
+          parts.push_back({ir::nhwc(graph_.tensor(op.inputs[i])).c, layout(op.inputs[i]), slots});
+          first_slots.push_back(slots);
+          slots += layout(op.inputs[i]).slots;
+        }
+        continue;
+      }
       const Layout& whole = layout(piece.tensor);
       const bool last = piece.first_input + piece.inputs == op.inputs.size();
       int64_t span = whole.slots;
@@ -284,10 +305,10 @@ class Placer {
       const std::vector<int64_t>& first_slots = placing_.joins.at(index);
       for (size_t p = 0; p < all.size(); ++p) {
         const Piece& piece = all[p];
-        const int64_t first = first_slots[piece.first_input] - range_of(piece, 0);
+        const int64_t first = first_slots[piece.first_input] - range_of(piece, index);
         const bool last = p + 1 == all.size();
         const int64_t end = last ? layout(op.outputs[0]).slots
-                                 : first_slots[all[p + 1].first_input] - range_of(all[p + 1], 0);
+                                 : first_slots[all[p + 1].first_input] - range_of(all[p + 1], index);
         const int64_t slots = written(piece.tensor);
         const ir::Nhwc map = ir::nhwc(graph_.tensor(piece.tensor));
         const bool fits = slots > 0 && (slots <= end - first || (room && last));
@@ -301,13 +322,12 @@ class Placer {
     }
   }
 
-  // The first slot of a piece's input within the piece.
-  int64_t range_of(const Piece& piece, size_t input) {
-    if (piece.split < 0) return 0;
+  // The slot of the piece that its first input begins with.
+  int64_t range_of(const Piece& piece, size_t join) {
+    if (!together(piece, join)) return 0;
     const ir::Op& split = graph_.ops[static_cast<size_t>(piece.split)];
     const std::vector<int64_t> views = lower::device_views(graph_, static_cast<size_t>(piece.split));
-    return lower::channel_range(layout(piece.tensor), views[input],
-                                ir::nhwc(graph_.tensor(split.outputs[input])).c)
+    return lower::channel_range(layout(piece.tensor), views[0], ir::nhwc(graph_.tensor(split.outputs[0])).c)
         .first_slot;
   }
 

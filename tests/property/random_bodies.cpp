@@ -208,9 +208,13 @@ Case random_body(uint64_t seed) {
         const int32_t whole = body_convolution(b, x, b.pick({20, 32, 50}), -1);
         const std::vector<int32_t> parts = body_parts(b, whole);
         const int32_t pooled = body_pool(b, parts[1], 3, 1);
-        const std::vector<std::vector<int32_t>> ways = {
-            {parts[0], parts[1]}, {parts[1], parts[0]}, {parts[0], parts[1], pooled}, {pooled, whole}};
-        x = b.rng().one_in(4) ? pooled : body_join(b, ways[static_cast<size_t>(b.rng().uniform(0, 3))]);
+        const std::vector<std::vector<int32_t>> ways = {{parts[0], parts[1]},
+                                                        {parts[1], parts[0]},
+                                                        {parts[0], parts[1], pooled},
+                                                        {pooled, whole},
+                                                        {parts[0], parts[1], parts[0], parts[1]},
+                                                        {whole, parts[0], parts[1]}};
+        x = b.rng().one_in(4) ? pooled : body_join(b, ways[static_cast<size_t>(b.rng().uniform(0, 5))]);
         break;
       }
       case 9:
