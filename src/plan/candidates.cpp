@@ -24,16 +24,16 @@ std::string not_expressed(Strategy strategy, const Error& error) {
 
 }  // namespace
 
-Network::Network(const ir::Graph& graph_, const PlannerOptions& options_)
-    : graph(graph_),
-      options(options_),
-      refusals(graph_.ops.size()),
-      npu_readers(graph_.tensors.size()),
-      on_device(graph_.ops.size()),
-      forms(graph_.ops.size()),
-      made_on_npu(graph_.tensors.size()),
-      any_order(graph_.tensors.size()),
-      dead(ir::dead_operators(graph_)) {
+Network::Network(const ir::Graph& network, const PlannerOptions& planning)
+    : graph(network),
+      options(planning),
+      refusals(network.ops.size()),
+      npu_readers(network.tensors.size()),
+      on_device(network.ops.size()),
+      forms(network.ops.size()),
+      made_on_npu(network.tensors.size()),
+      any_order(network.tensors.size()),
+      dead(ir::dead_operators(network)) {
   find_forms();
   if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
   for (size_t index = 0; index < graph.ops.size(); ++index) {

@@ -50,6 +50,7 @@ class Mixer {
   // The rest of the way to exact everywhere, for the table; the choices are put back.
   Status continue_pareto(std::vector<ParetoPoint>& pareto) {
     std::vector<size_t> chosen;
+    chosen.reserve(choices_.size());
     for (const Choice& choice : choices_) chosen.push_back(choice.chosen);
     for (Choice& choice : choices_) PERAXIS_TRY(expand(choice));
     while (const auto step = best_step(INT64_MAX, false)) {
