@@ -2,6 +2,7 @@
 // begins with a surface of its own; slots between the last channel of a part and the next surface hold
 // anything, so a reader finds the channels by the output's layout.
 #include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
 
 namespace peraxis::lower {
 namespace {
@@ -35,14 +36,8 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
     // A producer that wrote its part in place needs no copy.
     if (input.address.allocation == place.allocation && input.address.offset == place.offset) continue;
     const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[i]));
-    rk3588::ElementTask task;
-    task.width = in.w;
-    task.height = in.h;
+    rk3588::ElementTask task = element_task({}, in, input, {place, places.output.plane}, {});
     task.channels = input.slots;
-    task.input = input.address;
-    task.in_plane = input.plane;
-    task.output = place;
-    task.out_plane = places.output.plane;
     tasks.emplace_back(task);
   }
   return tasks;

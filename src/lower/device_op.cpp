@@ -58,6 +58,14 @@ bool same_quantization(const ir::Tensor& a, const ir::Tensor& b) {
   return a.type == b.type && a.quant.scale == b.quant.scale && a.quant.zero_point == b.quant.zero_point;
 }
 
+std::string difference_refusal(int64_t differing, int64_t inputs, int32_t max, bool exact) {
+  const int32_t allowed = exact ? 0 : 1;
+  if (max <= allowed) return {};
+  return fmt::format(
+      "{} of {} inputs would give another value than the reference, by up to {}; {} is allowed", differing,
+      inputs, max, allowed);
+}
+
 std::string moved_refusal(const ir::Graph& graph, size_t index) {
   const int32_t input = graph.ops[index].inputs[0], output = graph.ops[index].outputs[0];
   for (const int32_t t : {input, output})

@@ -117,6 +117,9 @@ inline constexpr int64_t kLargestSlots = rk3588::kMaxCubeChannels / rk3588::kAto
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
 // Both have the same type, scale and zero point.
 bool same_quantization(const ir::Tensor& a, const ir::Tensor& b);
+// Why parameters that differ from the reference for `differing` of `inputs` inputs, by up to `max`, are not
+// used: off by 1 is allowed, with `exact` nothing. Empty when they are.
+std::string difference_refusal(int64_t differing, int64_t inputs, int32_t max, bool exact);
 // The first input and the output are maps whose values mean the same, or why not.
 std::string moved_refusal(const ir::Graph& graph, size_t op);
 

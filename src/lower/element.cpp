@@ -1,11 +1,10 @@
 // RELU, LEAKY_RELU and QUANTIZE between 8-bit types: one task of the DPU alone
 // (requant/element.hpp).
 #include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
 
 namespace peraxis::lower {
 namespace {
-
-constexpr int32_t kMostDifference = 1;
 
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
@@ -22,35 +21,14 @@ std::string refusal(const ir::Graph& graph, size_t index) {
 DeviceForm element(const ir::Graph& graph, size_t index, bool exact) {
   const auto params = requant::element_parameters(graph, index);
   if (!params) return {params.error().message, {}};
-  const int32_t allowed = exact ? 0 : kMostDifference;
-  if (params->max > allowed)
-    return {
-        fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
-                    params->differing, params->inputs, params->max, allowed),
-        {}};
-  return {{}, *params};
+  return {difference_refusal(params->differing, params->inputs, params->max, exact), *params};
 }
 
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                         const DevicePlaces& places) {
-  const requant::ElementParams& params = form.element;
   const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[index].outputs[0]));
-  rk3588::ElementTask task;
-  task.width = map.w;
-  task.height = map.h;
+  rk3588::ElementTask task = element_task(form.element, map, places.inputs[0], places.output, {});
   task.channels = places.inputs[0].slots;
-  task.input = places.inputs[0].address;
-  task.in_plane = places.inputs[0].plane;
-  task.output = places.output.address;
-  task.out_plane = places.output.plane;
-  task.addend = params.addend;
-  task.factor = params.factor;
-  task.prelu_factor = params.prelu_factor;
-  task.prelu_shift = params.prelu_shift;
-  task.relu = params.relu;
-  task.out_scale = params.scale;
-  task.out_shift = params.shift;
-  task.out_offset = params.offset;
   return std::vector<rk3588::Task>{task};
 }
 

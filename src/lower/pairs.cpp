@@ -8,8 +8,6 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr int32_t kMostDifference = 1;
-
 struct Roles {
   size_t main = 0;        // the input that has the output's shape and is no constant
   bool constant = false;  // the other one
@@ -75,11 +73,7 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
     out.refusal = params.error().message;
     return out;
   }
-  const int32_t allowed = exact ? 0 : kMostDifference;
-  if (params->max > allowed)
-    out.refusal =
-        fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
-                    params->differing, params->inputs, params->max, allowed);
+  out.refusal = difference_refusal(params->differing, params->inputs, params->max, exact);
   out.element = *params;
   if (out.refusal.empty() && r.constant && params->operand_factor != 0)
     out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));

@@ -10,8 +10,6 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr int32_t kMostDifference = 1;
-
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   const ir::Tensor& slopes = graph.tensor(op.inputs[1]);
@@ -35,11 +33,7 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
     out.refusal = params.error().message;
     return out;
   }
-  const int32_t allowed = exact ? 0 : kMostDifference;
-  if (params->max > allowed)
-    out.refusal =
-        fmt::format("{} of {} inputs would give another value than the reference, by up to {}; {} is allowed",
-                    params->differing, params->inputs, params->max, allowed);
+  out.refusal = difference_refusal(params->differing, params->inputs, params->max, exact);
   out.prelu = params->tasks;
   if (out.refusal.empty() && out.prelu.size() > 1)
     out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));

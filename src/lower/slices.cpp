@@ -3,6 +3,7 @@
 // flying task takes whole rows.
 #include "ir/shape.hpp"
 #include "lower/device_op.hpp"
+#include "lower/element_task.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -99,15 +100,10 @@ Result<std::vector<rk3588::Task>> lower_rows(const ir::Graph& graph, size_t inde
   const ir::Op& op = graph.ops[index];
   const Begin begin = PERAXIS_TRY(begin_of(graph, op));
   const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
-  const CubeAt& input = places.inputs[0];
-  rk3588::ElementTask task;
-  task.width = out.w;
-  task.height = out.h;
+  CubeAt input = places.inputs[0];
+  input.address.offset += begin.at[1] * out.w * kAtomBytes;
+  rk3588::ElementTask task = element_task({}, out, input, places.output, {});
   task.channels = input.slots;
-  task.input = {input.address.allocation, input.address.offset + begin.at[1] * out.w * kAtomBytes};
-  task.in_plane = input.plane;
-  task.output = places.output.address;
-  task.out_plane = places.output.plane;
   return std::vector<rk3588::Task>{task};
 }
 

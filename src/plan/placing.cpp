@@ -167,7 +167,9 @@ class Placer {
       if (const int32_t maker = part_maker_[static_cast<size_t>(piece.tensor)]; maker >= 0) {
         const ir::Op& found = graph_.ops[static_cast<size_t>(maker)];
         const size_t count = found.outputs.size();
-        const int32_t whole = found.inputs[found.kind == ir::OpKind::Split ? 1 : 0];
+        const int32_t whole =
+            lower::device_inputs(graph_, static_cast<size_t>(maker), plan_.forms[static_cast<size_t>(maker)])
+                .front();
         if (i + count <= op.inputs.size() && covers(found, whole) &&
             std::equal(found.outputs.begin(), found.outputs.end(),
                        op.inputs.begin() + static_cast<int64_t>(i)))
@@ -238,7 +240,7 @@ class Placer {
         layout(op.outputs[0]) = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
         break;
       case ChannelOrder::Parts: {
-        const Layout whole = layout(op.inputs[op.kind == ir::OpKind::Split ? 1 : 0]);
+        const Layout whole = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
         const std::vector<int64_t> views = lower::device_views(graph_, index);
         for (size_t i = 0; i < views.size(); ++i)
           layout(op.outputs[i]) =
