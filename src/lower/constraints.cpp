@@ -171,10 +171,13 @@ std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
   return {};
 }
 
+namespace {
+constexpr int64_t kNumber = 9973;  // the one number of npu_refusals' operator
+}
+
 std::vector<std::string> npu_refusals() {
   // An operator all of whose numbers are kNumber, the output's channels its square, and whose types are bool;
   // the same as a transposed convolution for the sentences that speak of one.
-  constexpr int64_t kNumber = 9973;
   ir::Graph graph;
   graph.tensors.resize(3);
   graph.tensors[0].type = graph.tensors[2].type = ir::DataType::Bool;
