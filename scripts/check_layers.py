@@ -14,7 +14,7 @@ LAYERS = {
     "num": "base",
     "ir": "base num",
     "import": "base num ir",
-    "passes": "base num ir",
+    "passes": "base num ir kernels",
     "kernels": "base num ir",
     "target": "base num",
     "requant": "base num ir target",  # and what EXTRA_HEADERS says

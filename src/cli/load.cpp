@@ -8,7 +8,6 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "import/import.hpp"
-#include "passes/fold_pads.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -90,8 +89,26 @@ Result<Loaded> load_model(const std::string& path) {
   if (!loaded.model)
     return fail(ErrorCode::InvalidModel,
                 "{} is an executable, already compiled; this command takes a TFLite model", path);
-  passes::fold_pads(*loaded.model);
+  simplify(loaded);
   return loaded;
+}
+
+void simplify(Loaded& loaded) {
+  loaded.changes = passes::run_all(*loaded.model);
+}
+
+std::string changes_text(const std::vector<passes::Change>& changes) {
+  std::string text;
+  for (const passes::Change& change : changes)
+    text += fmt::format("{}{} {}", text.empty() ? "graph: " : ", ", change.count, change.what);
+  return text.empty() ? text : text + "\n";
+}
+
+Json changes_json(const std::vector<passes::Change>& changes) {
+  Json out = Json::array();
+  for (const passes::Change& change : changes)
+    out.push_back({{"pass", change.pass}, {"what", change.what}, {"count", change.count}});
+  return out;
 }
 
 Status check_output(const std::string& output, const std::string& input) {

@@ -7,8 +7,10 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/output.hpp"
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
+#include "passes/passes.hpp"
 
 namespace peraxis::cli {
 
@@ -18,12 +20,18 @@ struct Loaded {
   uint64_t hash = 0;  // xxh64 of the file
   std::optional<ir::Graph> model;
   std::optional<exe::Executable> executable;
+  std::vector<passes::Change> changes;  // what load_model's passes did
 };
 
 // Errors name the path and, when it is neither, what the file looks like instead.
 Result<Loaded> load(const std::string& path);
-// Refuses executables. The model as the compiler takes it: passes/ have been over it, indices are the file's.
+// Refuses executables. The model as the compiler takes it: passes/ have been over it (simplify).
 Result<Loaded> load_model(const std::string& path);
+// Runs the passes over the model. Indices stay the file's; what the passes add is behind.
+void simplify(Loaded& loaded);
+// "graph: 3 paddings taken into convolutions\n"; empty when nothing changed.
+std::string changes_text(const std::vector<passes::Change>& changes);
+Json changes_json(const std::vector<passes::Change>& changes);
 
 // Refuses an empty output name, and one that is the same file as an input.
 Status check_output(const std::string& output, const std::string& input);

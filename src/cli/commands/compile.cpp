@@ -42,8 +42,9 @@ double share(int64_t part, int64_t whole) {
   return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-Json compile_json(const CompileOptions& options, const ir::Graph& graph, const compiler::Compiled& compiled,
+Json compile_json(const CompileOptions& options, const Loaded& loaded, const compiler::Compiled& compiled,
                   size_t file_bytes) {
+  const ir::Graph& graph = *loaded.model;
   const exe::Executable& executable = compiled.executable;
   Json out;
   out["model"] = options.model;
@@ -53,6 +54,7 @@ Json compile_json(const CompileOptions& options, const ir::Graph& graph, const c
   out["accuracy"] = executable.accuracy;
   out["reference"] = executable.reference;
   out["strategy"] = executable.strategy;
+  out["passes"] = changes_json(loaded.changes);
   out["tasks"] = executable.tasks.size();
   out["command_words"] = command_words(executable);
   out["steps"] = executable.steps.size();
@@ -66,14 +68,16 @@ Json compile_json(const CompileOptions& options, const ir::Graph& graph, const c
   return out;
 }
 
-std::string summary(const CompileOptions& options, const ir::Graph& graph, const compiler::Compiled& compiled,
+std::string summary(const CompileOptions& options, const Loaded& loaded, const compiler::Compiled& compiled,
                     size_t file_bytes) {
+  const ir::Graph& graph = *loaded.model;
   const exe::Executable& executable = compiled.executable;
   std::string text = fmt::format(
       "{}: {} bytes, {} tasks, {} command words, {} buffers, {:.2f} % of the convolutions on the NPU\n",
       printable(options.output), base::with_thousands(static_cast<int64_t>(file_bytes)),
       executable.tasks.size(), base::with_thousands(command_words(executable)), executable.buffers.size(),
       100.0 * share(macs_on_npu(graph, executable), graph_macs(graph)));
+  text += changes_text(loaded.changes);
   const std::string strategies = strategies_text(executable.layers);
   if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
   const auto on_cpu = std::count_if(executable.layers.begin(), executable.layers.end(),
@@ -99,11 +103,11 @@ CliStatus compile_command(const CompileOptions& options) {
     warnings.push_back(std::move(warning));
   print_warnings(warnings);
   if (options.json) {
-    Json out = compile_json(options, *loaded.model, compiled, bytes.size());
+    Json out = compile_json(options, loaded, compiled, bytes.size());
     out["warnings"] = warnings;
     print_json(out);
   } else {
-    print_text(summary(options, *loaded.model, compiled, bytes.size()));
+    print_text(summary(options, loaded, compiled, bytes.size()));
   }
   return {};
 }

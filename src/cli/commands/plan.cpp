@@ -30,6 +30,7 @@ struct PlanOptions {
 // What the command found; the parts that were not asked for are empty.
 struct Report {
   ir::Graph graph;
+  std::vector<passes::Change> changes;  // what passes did to it
   plan::Plan plan;
   std::vector<std::optional<Difference>> isolated;  // by layer of the plan, when inputs were given
   std::vector<StrategyRow> rows;
@@ -158,6 +159,7 @@ void print_plan(const PlanOptions& options, const Report& report) {
       plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size() - on_device, on_device,
       plan.device.tasks, share_text(plan.expected));
   text += splitting_text(report.compiled);
+  text += changes_text(report.changes);
   if (plan.pareto.size() > 1) {
     text += "\ntime against mismatch, from the cheapest plan to exact\n";
     base::Table pareto({"est. ms", "tasks", "expected %", "exact layers"});
@@ -246,6 +248,7 @@ CliResult<Report> make_report(const PlanOptions& options) {
   Loaded loaded = PERAXIS_TRY(load_model(options.model));
   Report report;
   report.graph = std::move(*loaded.model);
+  report.changes = std::move(loaded.changes);
   report.warnings = model_warnings(report.graph);
   const int threads = options.threads > 0
                           ? options.threads
@@ -302,6 +305,7 @@ CliStatus plan_command(const PlanOptions& options) {
     Json out;
     out["model"] = options.model;
     out["reference"] = options.build.reference;
+    out["passes"] = changes_json(report.changes);
     out["estimate"] = constants_json(options.build.cost);
     if (options.all_strategies) {
       out["inputs"] = report.synthetic ? "synthetic" : "given";

@@ -16,7 +16,6 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/warnings.hpp"
-#include "passes/fold_pads.hpp"
 #include "runtime/program.hpp"
 #include "vision/draw.hpp"
 
@@ -223,8 +222,8 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   loaded = PERAXIS_TRY(load(options.model));
   PERAXIS_TRY(check_usage(options, loaded));
   if (loaded.model) {
+    if (options.device != "cpu") simplify(loaded);
     run.graph = std::move(*loaded.model);
-    if (options.device != "cpu") passes::fold_pads(run.graph);
     run.accuracy = options.build.accuracy;
     run.reference = options.build.reference;
     if (options.device != "cpu") run.strategy = options.build.strategy;

@@ -6,33 +6,11 @@
 #include <cstring>
 
 #include "base/rng.hpp"
+#include "builder.hpp"
 #include "kernels/kernels.hpp"
 
 namespace peraxis::passes {
 namespace {
-
-int32_t add(ir::Graph& g, ir::DataType type, std::vector<int32_t> shape, std::vector<float> scale,
-            int64_t zero_point) {
-  ir::Tensor t;
-  t.name = fmt::format("t{}", g.tensors.size());
-  t.type = type;
-  t.shape = std::move(shape);
-  t.quant.scale = std::move(scale);
-  t.quant.zero_point.assign(t.quant.scale.size(), zero_point);
-  g.tensors.push_back(std::move(t));
-  return static_cast<int32_t>(g.tensors.size() - 1);
-}
-
-template <class T>
-int32_t constant(ir::Graph& g, ir::DataType type, std::vector<int32_t> shape, const std::vector<T>& values,
-                 std::vector<float> scale = {}) {
-  const int32_t t = add(g, type, std::move(shape), std::move(scale), 0);
-  ir::Tensor& tensor = g.tensors[static_cast<size_t>(t)];
-  tensor.is_constant = true;
-  tensor.data.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
-  return t;
-}
 
 struct Drawn {
   ir::Graph graph;
