@@ -51,7 +51,7 @@ class Share:
             file = pathlib.Path(work) / "x.pax"
             self.compiled = json.loads(peraxis(binary, "compile", model, *options, "-o", file, "--json"))
             self.steps = json.loads(peraxis(binary, "inspect", file, "--json"))["steps_by_kind"]
-        order = ["cpu", *(self.device[op] for op in sorted(self.device)), "cpu"]
+        order = ["cpu", *(self.device[op] for op in self.compiled["execution_order"] if op in self.device), "cpu"]
         counted = sum(a != b for a, b in zip(order, order[1:]))
         for report in (plan, self.compiled):
             if report["crossings"] != counted:

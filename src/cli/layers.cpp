@@ -116,15 +116,17 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
 }
 
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
-                      const std::vector<exe::OperatorPlan>& operators) {
-  std::map<int32_t, bool> on_npu;  // by operator, in the order of execution
+                      const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order) {
+  std::map<int32_t, bool> on_npu;
   for (const exe::LayerPlan& layer : layers) on_npu[layer.op] = layer.device == "npu";
   for (const exe::OperatorPlan& o : operators) on_npu[o.op] = o.device == "npu";
   Partitions out;
   bool before = false;
-  for (const auto& [op, npu] : on_npu) {
-    if (npu && !before) ++out.npu;
-    before = npu;
+  for (const size_t op : order) {
+    const auto found = on_npu.find(static_cast<int32_t>(op));
+    if (found == on_npu.end()) continue;  // dead
+    if (found->second && !before) ++out.npu;
+    before = found->second;
   }
   out.crossings = 2 * out.npu;  // it begins and ends with the CPU
   return out;
@@ -142,7 +144,9 @@ int64_t activation_bytes(const exe::Executable& executable) {
 }  // namespace
 
 void add_splitting(Json& out, const compiler::Compiled& compiled) {
-  const Partitions found = partitions(compiled.executable.layers, compiled.executable.operators);
+  const Partitions found =
+      partitions(compiled.executable.layers, compiled.executable.operators, compiled.order);
+  out["execution_order"] = compiled.order;
   out["partitions"] = found.npu;
   out["crossings"] = found.crossings;
   out["memory"] = {{"activation_bytes", activation_bytes(compiled.executable)},
@@ -150,7 +154,8 @@ void add_splitting(Json& out, const compiler::Compiled& compiled) {
 }
 
 std::string splitting_text(const compiler::Compiled& compiled) {
-  const Partitions found = partitions(compiled.executable.layers, compiled.executable.operators);
+  const Partitions found =
+      partitions(compiled.executable.layers, compiled.executable.operators, compiled.order);
   return fmt::format("{} partition{} on the NPU, {} crossings; activations: {} bytes, largest live set {}\n",
                      found.npu, found.npu == 1 ? "" : "s", found.crossings,
                      base::with_thousands(activation_bytes(compiled.executable)),

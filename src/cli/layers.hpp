@@ -40,8 +40,9 @@ struct Partitions {
   int64_t crossings = 0;  // changes of the device, the model's inputs and outputs counted as the CPU's
 };
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
-                      const std::vector<exe::OperatorPlan>& operators);
-// "partitions", "crossings", and "memory": {"activation_bytes", "largest_live_bytes"} into `out`.
+                      const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order);
+// "execution_order" (of operators), "partitions", "crossings", and "memory": {"activation_bytes",
+// "largest_live_bytes"} into `out`.
 void add_splitting(Json& out, const compiler::Compiled& compiled);
 std::string splitting_text(const compiler::Compiled& compiled);  // the same, as a line
 

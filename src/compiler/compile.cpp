@@ -58,6 +58,8 @@ class Compiler {
         states_(graph.tensors.size()),
         layer_of_(graph.ops.size(), nullptr) {
     for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
+    order_ = plan.order;
+    for (size_t op = order_.size(); op < graph.ops.size(); ++op) order_.push_back(op);
   }
 
   Result<Compiled> run() {
@@ -65,7 +67,7 @@ class Compiler {
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
     const std::vector<bool> dead = ir::dead_operators(graph_);
-    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+    for (const size_t op : order_) {
       if (dead[op]) {
         keep_sizes(op);
         continue;
@@ -87,6 +89,9 @@ class Compiler {
   Status lower_op(size_t op) {
     if (!ir::is_convolution_like(graph_.ops[op].kind)) {
       if (chosen_.runs_on_device(op)) return lower_on_device(op);
+      if (options_.no_fallback && computes_inside(op))
+        return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op),
+                    op < chosen_.refusals.size() ? chosen_.refusals[op] : "the plan has no place for it");
       run_on_cpu(op);
       return {};
     }
@@ -99,6 +104,17 @@ class Compiler {
     run_on_cpu(op);
     plan_.layers.push_back(layer_record(*layer));
     return {};
+  }
+
+  // Arithmetic, other than between the model's own inputs or outputs and 8-bit values.
+  bool computes_inside(size_t index) const {
+    const ir::Op& op = graph_.ops[index];
+    const auto is_in = [](const std::vector<int32_t>& list, int32_t t) {
+      return std::ranges::count(list, t) > 0;
+    };
+    const bool edge = (op.kind == ir::OpKind::Quantize && is_in(graph_.inputs, op.inputs[0])) ||
+                      (op.kind == ir::OpKind::Dequantize && is_in(graph_.outputs, op.outputs[0]));
+    return !edge && !ir::only_moves_data(graph_, op);
   }
 
   void run_on_cpu(size_t op_index) {
@@ -422,8 +438,9 @@ class Compiler {
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
     if (!chosen_.on_device.empty()) out.operators = operator_records(graph_, chosen_);
+    std::ranges::stable_sort(out.layers, {}, &exe::LayerPlan::op);
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
-    return Compiled{std::move(out), largest_live_bytes};
+    return Compiled{std::move(out), largest_live_bytes, order_};
   }
 
   const ir::Graph& graph_;
@@ -431,6 +448,7 @@ class Compiler {
   const plan::Plan& chosen_;
   std::vector<TensorState> states_;
   std::vector<const plan::LayerPlan*> layer_of_;  // by operator
+  std::vector<size_t> order_;                     // of execution
   std::map<int32_t, int32_t> cubes_;              // tensor -> allocation of what place_for made
   std::set<int32_t> cpu_constants_;
   ProgramPlan plan_;
@@ -500,6 +518,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.convolutions_only = options.convolutions_only;
   out.tables = options.tables;
   out.ppu = options.ppu;
+  out.prefer_npu = options.no_fallback;
   out.progress = options.progress;
   return out;
 }

@@ -32,7 +32,9 @@ struct Options {
   bool convolutions_only = false;  // every other operator runs on the CPU
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
   bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
-  bool no_fallback = false;        // a convolution-like operator whose MACs are not tasks is an error
+  // Arithmetic of the model on the CPU is an error, and operators run on the NPU wherever they can. Moved
+  // data, QUANTIZE of a model input, DEQUANTIZE to a model output and the host's work after tasks are none.
+  bool no_fallback = false;
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
   // For tests: smaller limits force tiles and splits. 0: the chip's.
@@ -64,6 +66,7 @@ struct Compiled {
   exe::Executable executable;
   // Bytes of all activations that are alive at the busiest step: the floor of any memory plan.
   int64_t largest_live_bytes = 0;
+  std::vector<size_t> order;  // operators as they are executed
 };
 Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
 

@@ -228,6 +228,10 @@ struct ConvAxes {
 ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_w,
                    const ConvAttributes& attributes);
 
+// The operator's outputs hold bytes of its inputs and constants, elsewhere: no arithmetic. A CONCATENATION of
+// several scales computes.
+bool only_moves_data(const Graph& graph, const Op& op);
+
 // By operator: none of its outputs is read by a live operator or is an output of the graph.
 std::vector<bool> dead_operators(const Graph& graph);
 

@@ -198,6 +198,44 @@ ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_
   return axes;
 }
 
+bool only_moves_data(const Graph& graph, const Op& op) {
+  switch (op.kind) {
+    case OpKind::Concatenation: {
+      const Tensor& out = graph.tensor(op.outputs[0]);
+      const auto* joined = std::get_if<ConcatenationAttributes>(&op.attributes);
+      return joined != nullptr && joined->activation == Activation::None &&
+             std::ranges::all_of(
+                 op.inputs, [&](int32_t t) { return t == kAbsent || graph.tensor(t).quant == out.quant; });
+    }
+    case OpKind::BatchToSpace:
+    case OpKind::BroadcastTo:
+    case OpKind::DepthToSpace:
+    case OpKind::ExpandDims:
+    case OpKind::Fill:
+    case OpKind::Gather:
+    case OpKind::GatherNd:
+    case OpKind::MirrorPad:
+    case OpKind::Pack:
+    case OpKind::Pad:
+    case OpKind::PadV2:
+    case OpKind::Reshape:
+    case OpKind::ResizeNearestNeighbor:
+    case OpKind::Shape:
+    case OpKind::Slice:
+    case OpKind::SpaceToBatch:
+    case OpKind::SpaceToDepth:
+    case OpKind::Split:
+    case OpKind::SplitV:
+    case OpKind::Squeeze:
+    case OpKind::StridedSlice:
+    case OpKind::Transpose:
+    case OpKind::Unpack:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::vector<bool> dead_operators(const Graph& graph) {
   std::vector<bool> read(graph.tensors.size()), dead(graph.ops.size());
   for (const int32_t t : graph.outputs) read[static_cast<size_t>(t)] = true;

@@ -7,6 +7,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/table.hpp"
+#include "plan/partition.hpp"
 #include "plan/placing.hpp"
 
 namespace peraxis::plan {
@@ -17,6 +18,9 @@ using requant::StrategyOptions;
 
 // Scale ratios at which the chip's multiplier is given a further set: fewer lost factor bits, one more task.
 constexpr std::array kSplitRatios = {16.0, 4.0};
+// How much a millisecond of the host counts against one of the NPU when an operator could run on either: the
+// host has pictures to decode and results to use, and of a task's cost the vendor's driver has next to none.
+constexpr double kHostWeight = 2;
 
 std::string not_expressed(Strategy strategy, const Error& error) {
   return fmt::format("{} cannot express it: {}", requant::strategy_name(strategy), error.message);
@@ -36,25 +40,57 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
       dead(ir::dead_operators(network)) {
   find_forms();
   if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
+  for (size_t index = 0; index < graph.ops.size(); ++index)
+    if (!ir::is_convolution_like(graph.ops[index].kind) && refusals[index].empty())
+      refusals[index] = order_refusal(graph.ops[index], index);
+  choose_sides();
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     const ir::Op& op = graph.ops[index];
+    if (!refusals[index].empty()) continue;
     if (ir::is_convolution_like(op.kind)) {
-      if (!refusals[index].empty()) continue;
       npu_readers[static_cast<size_t>(ir::conv_operands(op).input)].push_back(index);
-    } else {
-      // Where the data are on the host, an operator that only moves or compares them stays there.
-      const bool fed = std::ranges::all_of(op.inputs, [&](int32_t t) {
-        return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
-      });
-      if (refusals[index].empty())
-        refusals[index] = fed ? order_refusal(op, index) : "its data are on the host";
-      on_device[index] = refusals[index].empty();
-      if (!on_device[index]) continue;
-      if (forms[index].part_of < 0)
-        for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
-          npu_readers[static_cast<size_t>(t)].push_back(index);
+    } else if (forms[index].part_of < 0) {
+      for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
+        npu_readers[static_cast<size_t>(t)].push_back(index);
     }
     for (const int32_t t : op.outputs) made_on_npu[static_cast<size_t>(t)] = true;
+  }
+}
+
+std::vector<bool> Network::sides() const {
+  std::vector<bool> out;
+  for (const std::string& refusal : refusals) out.push_back(refusal.empty());
+  return out;
+}
+
+void Network::choose_sides() {
+  std::vector<SideCosts> costs(graph.ops.size());
+  Placing plain;
+  for (const ir::Tensor& t : graph.tensors)
+    plain.layouts.push_back(t.shape.size() <= 4 ? lower::plain_layout(ir::nhwc(t).c) : lower::Layout{});
+  for (size_t index = 0; index < graph.ops.size(); ++index) {
+    SideCosts& cost = costs[index];
+    const ir::OpKind kind = graph.ops[index].kind;
+    if (!refusals[index].empty() || ir::is_convolution_like(kind)) {
+      cost.side = refusals[index].empty() ? Side::Npu : Side::Cpu;
+      continue;
+    }
+    cost.with = forms[index].part_of;
+    cost.cpu_ms = kHostWeight * cpu_cost(graph, index, options.cost).ms();
+    // Parts of a concatenation are mostly written in place.
+    if (!options.prefer_npu && kind != ir::OpKind::Concatenation)
+      cost.npu_ms = device_cost(graph, index, forms[index], plain, options.cost).ms();
+    if (options.prefer_npu) cost.side = Side::Npu;
+  }
+  rk3588::CostConstants weighed = options.cost;
+  weighed.host_step_us *= kHostWeight;
+  weighed.host_copy_ns *= kHostWeight;
+  const std::vector<bool> npu = cheapest_partition(graph, costs, weighed);
+  for (size_t index = 0; index < graph.ops.size(); ++index) {
+    if (!refusals[index].empty() || ir::is_convolution_like(graph.ops[index].kind)) continue;
+    on_device[index] = npu[index];
+    if (!npu[index])
+      refusals[index] = "by the estimate the whole is faster with it on the CPU, where its data are";
   }
 }
 

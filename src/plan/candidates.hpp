@@ -22,9 +22,11 @@ struct Network {
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
 
   Network(const ir::Graph& graph, const PlannerOptions& options);
+  std::vector<bool> sides() const;  // by operator: on the NPU
 
  private:
   void find_forms();
+  void choose_sides();
   bool join_silu(size_t logistic, size_t mul);
   std::string order_refusal(const ir::Op& op, size_t index) const;
 };

@@ -141,6 +141,10 @@ class Placer {
   Status run() {
     placing_.layouts.assign(graph_.tensors.size(), {});
     find_takers();
+    // What the host makes and the NPU reads is uploaded with its channels in their order.
+    for (size_t t = 0; t < graph_.tensors.size(); ++t)
+      if (!network_.made_on_npu[t] && !network_.npu_readers[t].empty())
+        placing_.layouts[t] = plain_layout_of(graph_, static_cast<int32_t>(t));
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu())
         PERAXIS_TRY_NOTE(place_layer(*layer), "while planning {}", graph_.op_label(op));

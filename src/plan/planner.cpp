@@ -8,6 +8,7 @@
 
 #include "ir/operands.hpp"
 #include "plan/candidates.hpp"
+#include "plan/partition.hpp"
 #include "plan/placing.hpp"
 
 namespace peraxis::plan {
@@ -149,12 +150,8 @@ void sum_up(const Network& network, Plan& plan) {
       plan.device.add(device_cost(graph, op, plan.forms[op], plan.placing, options.cost));
     else
       plan.cpu.add(cpu_cost(graph, op, options.cost));
-    // Where data come from the NPU, its chain of tasks stops for the host.
-    const bool stops = !plan.on_device[op] && std::ranges::any_of(graph.ops[op].inputs, [&](int32_t t) {
-      return t != ir::kAbsent && network.made_on_npu[static_cast<size_t>(t)];
-    });
-    if (stops) plan.cpu.host_ms += options.cost.host_step_us * 1e-3;
   }
+  plan.cpu.add(crossing_cost(graph, network.sides(), options.cost));
   plan.cost.add(plan.device);
   plan.cost.add(plan.cpu);
 }
@@ -203,6 +200,7 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
   plan.on_device = network.on_device;
   plan.forms = network.forms;
   plan.refusals = network.refusals;
+  plan.order = execution_order(graph, network.sides());
   if (Status placed = place_tensors(network, plan); !placed) {
     // Slots without channels can make an input too large for its reader.
     if (options.plain_layouts) return tl::make_unexpected(std::move(placed).error());

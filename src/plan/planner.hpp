@@ -37,6 +37,7 @@ struct PlannerOptions {
   rk3588::CostConstants cost;
   lower::TileLimits limits;
   bool convolutions_only = false;  // the host runs every other operator
+  bool prefer_npu = false;         // operators run on the NPU wherever they can, whatever the estimate says
   bool plain_layouts = false;      // channels lie in their order in every cube
   // Operators through the chip's look-up table, equal to the reference for all 256 values. The table is in
   // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
@@ -88,6 +89,7 @@ struct Plan {
   std::vector<bool> on_device;           // by operator: not a convolution, and tasks of the NPU
   std::vector<lower::DeviceForm> forms;  // by operator: of these
   std::vector<std::string> refusals;     // by operator: why it runs on the CPU; else empty
+  std::vector<size_t> order;  // operators as they are executed (partition.hpp); empty: as they stand
   Placing placing;
   Cost cost;                        // of the layers and the other operators
   Cost device;                      // the part of other operators on the NPU

@@ -17,7 +17,6 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   compiler::Options out;
   out.strategy = strategy;
   out.reference = reference;
-  out.no_fallback = true;
   out.max_tile_rows = max_tile_rows;
   out.max_task_channels = max_task_channels;
   return out;
@@ -180,6 +179,9 @@ Case chain_network(uint64_t seed, bool is_uint8) {
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
                                           Activations* seen, machine::Options machine_options,
                                           int64_t occupied, int threads) {
+  for (const exe::LayerPlan& layer : executable.layers)
+    if (layer.device != "npu")
+      return fail(ErrorCode::Internal, "layer {} runs on the {}: {}", layer.op, layer.device, layer.reason);
   device::MachineDevice device(machine_options);
   if (occupied > 0) PERAXIS_TRY(device.allocate(occupied, "occupied"));
   runtime::SessionOptions options;

@@ -125,7 +125,7 @@ void add_compile(CLI::App& app, CliStatus& outcome) {
       ->check(CLI::IsMember({"rk3588"}))
       ->capture_default_str();
   app.add_flag("--no-fallback", options->build.no_fallback,
-               "fail when the multiplications of a convolution would not run on the NPU");
+               "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   app.add_flag("--json", options->json, "one JSON document on stdout");
   app.callback([options, &outcome] { outcome = compile_command(*options); });
 }

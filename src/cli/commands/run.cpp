@@ -318,7 +318,7 @@ void add_run(CLI::App& app, CliStatus& outcome) {
       ->capture_default_str();
   add_build_options(app, options->build);
   app.add_flag("--no-fallback", options->build.no_fallback,
-               "fail when the multiplications of a convolution would not run on the NPU");
+               "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   not_empty(app.add_option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go"))
       ->type_name("DIR");
   not_empty(app.add_option("--dump-tensors", options->dump, "every activation by tensor index"))
