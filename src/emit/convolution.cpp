@@ -9,6 +9,18 @@ using namespace rk3588;
 
 constexpr int64_t kDirect = 0, kDepthwise = 3;
 constexpr int64_t kInt8 = 0, kInt32 = 4;
+constexpr int64_t kPackedOne = 8;  // ARGB_IN of one channel
+
+// CBUF entries of a row; packed pixels: of the tile (npu/corrections.md 7.1 item 9).
+int64_t data_entries(const ConvTask& t) {
+  return t.packed > 0 ? t.in_width * t.in_height : (t.in_width * t.in_channels + 63) / 64;
+}
+
+// What a block of lines takes, four at a time or one.
+int64_t block_width(const ConvTask& t) {
+  if (t.packed > 0) return t.line;
+  return (t.line > 0 ? 1 : 4) * t.in_width;
+}
 
 void write_cna(Writer& w, const ConvTask& t) {
   const int64_t mode = t.depthwise ? kDepthwise : kDirect;
@@ -18,6 +30,8 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
   w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] |
           CNA::CONV_CON1::PROC_PRECISION[kInt8] |
+          CNA::CONV_CON1::ARGB_IN(t.packed > 0 ? kPackedOne + t.packed - 1 : 0) |
+          CNA::CONV_CON1::NONALIGN_DMA(t.packed > 0 ? 1 : 0) |
           CNA::CONV_CON1::DECONV(t.insert_x > 1 || t.insert_y > 1 ? 1 : 0) |
           CNA::CONV_CON1::GROUP_LINE_OFF(t.line > 0 ? 1 : 0));
   w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] |
@@ -40,7 +54,7 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL(t.weight_bytes_per_kernel));
   w.write(CNA::WEIGHT_SIZE2::WEIGHT_WIDTH(t.kernel_width) |
           CNA::WEIGHT_SIZE2::WEIGHT_HEIGHT(t.kernel_height) | CNA::WEIGHT_SIZE2::WEIGHT_KERNELS(t.kernels));
-  w.write(CNA::CBUF_CON1::DATA_ENTRIES((t.in_width * t.in_channels + 63) / 64));
+  w.write(CNA::CBUF_CON1::DATA_ENTRIES(data_entries(t)));
   w.write(CNA::CVT_CON0::CVT_BYPASS[1] | CNA::CVT_CON0::CVT_TYPE[1] | CNA::CVT_CON0::DATA_SIGN[1]);
   w.write(CNA::CVT_CON1::CVT_SCALE0[1] | CNA::CVT_CON1::CVT_OFFSET0[0]);
   w.write(CNA::CVT_CON2::CVT_SCALE1[1] | CNA::CVT_CON2::CVT_OFFSET1[0]);
@@ -52,10 +66,11 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.address(CNA::FEATURE_DATA_ADDR::FEATURE_BASE_ADDR[0], t.input);
   w.write(CNA::FC_CON2::WEIGHT_OFFSET[0]);
   w.write(CNA::DMA_CON0::DATA_BURST_LEN[kBurst16] | CNA::DMA_CON0::WEIGHT_BURST_LEN[kBurst16]);
+  // Packed pixels are int8 already, so that their converter stays off as in the vendor's int8 streams.
   // Lines come in blocks of four, or one by one; the surface stride is the signed jump from a block's end to
   // the same block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
   w.write(CNA::DMA_CON1::LINE_STRIDE(t.line > 0 ? t.line : 4 * t.in_width));
-  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - (t.line > 0 ? 1 : 4) * t.in_width));
+  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - block_width(t)));
   w.write(CNA::FC_DATA_SIZE0::DMA_WIDTH(t.in_width) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(t.in_height));
   w.write(CNA::FC_DATA_SIZE1::DMA_CHANNEL(t.in_channels));
   w.address(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0[0], t.weights);
