@@ -1,5 +1,7 @@
 #include "emit/convolution.hpp"
 
+#include <algorithm>
+
 #include "emit/writer.hpp"
 
 namespace peraxis::emit {
@@ -14,6 +16,14 @@ constexpr int64_t kPackedOne = 8;  // ARGB_IN of one channel
 // CBUF entries of a row; packed pixels: of the tile (npu/corrections.md 7.1 item 9).
 int64_t data_entries(const ConvTask& t) {
   return t.packed > 0 ? t.in_width * t.in_height : (t.in_width * t.in_channels + 63) / 64;
+}
+
+// Rows that must be there before the MACs start: stride + rows of a window + 1 suffices
+// (npu/hardware.md 6.5); more than needed changes nothing. Packed pixels, whose entries are the tile's: all
+// rows, as in every vendor block.
+int64_t feature_grains(const ConvTask& t) {
+  const int64_t window = t.stride_y + (t.kernel_height - 1) * t.dilation_y + 2;
+  return t.packed > 0 ? std::max(window, t.in_height) : window;
 }
 
 // What a block of lines takes, four at a time or one.
@@ -38,10 +48,7 @@ void write_cna(Writer& w, const ConvTask& t) {
           DPU::S_POINTER::POINTER_PP_MODE[1]);
   w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] |
           DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
-  // Rows that must be there before the MACs start: stride + rows of a window + 1 suffices (npu/hardware.md
-  // 6.5); more than needed changes nothing.
-  const int64_t span = (t.kernel_height - 1) * t.dilation_y + 1;
-  w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + span + 1));
+  w.write(CNA::CONV_CON2::FEATURE_GRAINS(feature_grains(t)));
   w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y) |
           CNA::CONV_CON3::DECONV_X_STRIDE(t.insert_x - 1) | CNA::CONV_CON3::DECONV_Y_STRIDE(t.insert_y - 1) |
           CNA::CONV_CON3::ATROUS_X_DILATION(t.dilation_x) | CNA::CONV_CON3::ATROUS_Y_DILATION(t.dilation_y));

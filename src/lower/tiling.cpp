@@ -26,7 +26,8 @@ int64_t spare_banks(const TilingProblem& p) {
 }
 
 int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
-  return std::min((banks - spare_banks(p)) * kCbufBankBytes / row_bytes(p), kMaxInputExtent);
+  return std::min((banks - spare_banks(p)) * kCbufBankBytes / row_bytes(p),
+                  p.packed > 0 ? kMaxPackedRows : kMaxInputExtent);
 }
 
 RowTile row_tile(const Geometry& g, int64_t first, int64_t rows) {

@@ -180,6 +180,14 @@ TEST(PackedInput, WhoReadsIt) {
   EXPECT_TRUE(takes_packed_input(convolution({9, 5, 4, 8, 1, 1, 0}), 0));
 }
 
+// A tile's rows are counted by a field of 10 bits; CBUF would take 1325 rows of 17 pixels.
+TEST(PackedInput, NarrowPicturesHaveTilesOf1023Rows) {
+  const std::vector<ConvTask> tasks = tasks_of(convolution({1500, 17, 3, 8, 1, 1, 0}), true);
+  ASSERT_EQ(tasks.size(), 2U);
+  EXPECT_EQ(tasks[0].in_height, 1023);
+  EXPECT_EQ(tasks[1].in_height, 477);
+}
+
 // 3 bytes a pixel are read in place of 16; nothing else of the tasks changes.
 TEST(PackedInput, MovesFewerBytes) {
   const ir::Graph graph = convolution({64, 96, 3, 24, 3, 2, 1});
