@@ -94,6 +94,10 @@ def executables():
                      {**blank, "kind": "Download", "placement": 0}]
     full["layers"] = [dict(op=0, device="npu", strategy="max-scale", reason="", tasks=2, macs=9)]
     yield "full", full
+    picture = dict(cube=cube(2, 2048, 2, 5, 3, 1), c=3, tensor=1, zero_point=-3, is_uint8=True)
+    yield "packed", {**full, "placements": [*full["placements"], picture],
+                     "packed_placements": [dict(pitch=16, placement=1)],
+                     "steps": [*full["steps"], {**blank, "kind": "Upload", "placement": 1}]}
 
 
 def make_executable_seeds(folder):

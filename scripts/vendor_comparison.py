@@ -310,11 +310,15 @@ class Ours:
             get = functools.partial(field, task)
             rows, channels = get("CNA.DATA_SIZE0.DATAIN_HEIGHT"), get("DPU.WDMA_SIZE_0.CHANNEL_WDMA")
             records = get("DPU_RDMA.BRDMA_CFG.BRDMA_DATA_USE")
+            columns, mode = get("CNA.DATA_SIZE0.DATAIN_WIDTH"), get("CNA.CONV_CON1.ARGB_IN")
+            program.packed = mode != 0
+            pixel = mode - 7 if program.packed else get("CNA.DATA_SIZE1.DATAIN_CHANNEL")
             program.add(rows, get("DPU.WDMA_SIZE_1.WIDTH_WDMA") * get("DPU.WDMA_SIZE_1.HEIGHT_WDMA"),
-                        get("CNA.DATA_SIZE0.DATAIN_WIDTH") * rows * get("CNA.DATA_SIZE1.DATAIN_CHANNEL"),
+                        columns * rows * pixel,
                         get("CNA.WEIGHT_SIZE0.WEIGHT_BYTES"), get("CNA.CBUF_CON0.WEIGHT_REUSE"),
                         get("CNA.WEIGHT_SIZE2.WEIGHT_KERNELS"), channels, {7: RECORD_BYTES, 1: 4}.get(records, 0) * channels,
-                        get("CNA.CBUF_CON0.DATA_BANK"), get("CNA.CBUF_CON1.DATA_ENTRIES"))
+                        get("CNA.CBUF_CON0.DATA_BANK"),
+                        columns * 16 / 64 if program.packed else get("CNA.CBUF_CON1.DATA_ENTRIES"))
             program.words += 8 * entry["words"]
         if (program.tasks, program.bytes + program.words) != (plan["tasks"], plan["bytes"]):
             sys.exit(f"{shape}: the words of {program.tasks} tasks move {program.bytes + program.words} bytes, "

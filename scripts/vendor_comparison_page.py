@@ -5,8 +5,8 @@ ROUNDING = 24  # bytes: one cycle of the vendor's DDR estimate
 
 # Letters of Pair.parts. A letter is explained on the page only when a layer has it.
 REASONS = {
-    "A": "First layer of 3 channels: the vendor's packed input mode (CONV_CON1 ARGB_IN) reads 3 bytes a pixel, we have no such mode yet and "
-         "read a cube of 16 channels.",
+    "A": "First layer of 3 channels: the vendor's packed input mode (CONV_CON1 ARGB_IN) reads 3 bytes a pixel where ours "
+         "reads a cube of 16 channels.",
     "B": "More row tiles, so more halo rows are read twice: our tiles leave one feature bank of CBUF spare. It guards against a fault measured "
          "on maps one pixel wide whose last bank is nearly full (docs/hardware/cbuf.md, 6.6); wider maps were fine, and {tiles} of the {shapes} "
          "vendor programs leave no bank spare.",

@@ -77,6 +77,8 @@ Result<Execution> run_on_device(const std::string& device_name, exe::Executable 
   out.macs = counters.macs;
   out.cpu_ms = counters.cpu_ms;
   out.npu_ms = counters.device_ms;
+  out.upload_bytes = counters.upload_bytes;
+  out.upload_ms = counters.upload_ms;
   return out;
 }
 

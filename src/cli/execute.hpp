@@ -24,6 +24,8 @@ struct Execution {
   std::vector<exe::LayerPlan> layers;  // one a convolution-like operator
   int64_t tasks = 0, macs = 0;         // of the NPU
   double npu_ms = 0, cpu_ms = 0, run_ms = 0;
+  int64_t upload_bytes = 0;  // written for the NPU from host arrays
+  double upload_ms = 0;      // of cpu_ms
 };
 
 // Shows how far it is when stderr is a terminal.

@@ -121,6 +121,11 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
   note_given(app.add_flag("--no-ppu", options.no_ppu,
                           "no task of the pooling block: averages as convolutions, maxima on the CPU"),
              options);
+  note_given(
+      app.add_flag("--no-packed-input", options.no_packed_input,
+                   "pictures are uploaded as cubes of 16 channels, not as they lie; nobody has published "
+                   "that an RK3588 reads packed int8 pixels right"),
+      options);
   note_given(app.add_option("--max-mismatch", options.max_mismatch,
                             "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
                             "differ from the reference, least time below that")
@@ -170,6 +175,7 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   out.convolutions_only = options.convolutions_only;
   out.tables = !options.no_tables;
   out.ppu = !options.no_ppu;
+  out.packed_input = !options.no_packed_input;
   out.strategy_options = options.strategy_options;
   out.strategy_options.correction = options.correction != "off";
   out.strategy_options.multiply = options.correction == "multiply";

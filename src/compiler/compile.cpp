@@ -12,6 +12,7 @@
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
+#include "lower/packed_input.hpp"
 #include "requant/strategy.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -46,6 +47,7 @@ struct Scattered {
 struct TensorState {
   bool on_host = false;
   std::vector<Cube> on_device;
+  int32_t packed = -1;  // placement of packed pixels
   std::optional<Scattered> scattered;
 };
 
@@ -187,15 +189,32 @@ class Compiler {
     return s.on_device.back();
   }
 
+  // The tensor as a picture lies, [h][w][c], for all that read it so.
+  int32_t to_packed(int32_t tensor, const lower::Geometry& g) {
+    if (state(tensor).packed >= 0) return state(tensor).packed;
+    to_host(tensor);
+    const int32_t index =
+        make_placement(tensor, {g.in_rows(), g.in_w, g.in_c},
+                       {plan_.memory.add_activation(lower::packed_bytes(g)), 0}, {g.in_c, {}});
+    plan_.placements[static_cast<size_t>(index)].pitch = lower::packed_pitch(g.in_w);
+    plan_.steps.push_back(placement_step(exe::StepKind::Upload, index));
+    return state(tensor).packed = index;
+  }
+
+  lower::InputCube input_of(const plan::LayerPlan& chosen) {
+    const lower::Geometry& g = chosen.geometry;
+    const int32_t tensor = ir::conv_operands(graph_.ops[chosen.op]).input;
+    if (chosen_.placing.is_packed(tensor)) return lower::packed_input(g, address_of(to_packed(tensor, g)));
+    const Cube cube = to_device(tensor, {g.in_rows(), g.in_w, g.in_c}, lower::takes_scattered_input(g));
+    if (cube.layout.plain()) return lower::plain_input(g, address_of(cube.placement));
+    return {address_of(cube.placement), cube.layout};
+  }
+
   Status lower_npu(const plan::LayerPlan& chosen) {
     const ir::Op& op = graph_.ops[chosen.op];
     const lower::Geometry& g = chosen.geometry;
-    const View view{g.in_rows(), g.in_w, g.in_c};
     if (op.kind == ir::OpKind::TransposeConv) cpu_constants_.insert(op.inputs[0]);  // the output's shape
-    const Cube cube = to_device(ir::conv_operands(op).input, view, lower::takes_scattered_input(g));
-    const lower::InputCube input = cube.layout.plain()
-                                       ? lower::plain_input(g, address_of(cube.placement))
-                                       : lower::InputCube{address_of(cube.placement), cube.layout};
+    const lower::InputCube input = input_of(chosen);
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
     const int32_t scratch = plan_.memory.allocations();
@@ -519,6 +538,8 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.tables = options.tables;
   out.ppu = options.ppu;
   out.prefer_npu = options.no_fallback;
+  // Mesa makes a cube of every picture: its strategy is for words beside its own.
+  out.packed_input = options.packed_input && out.forced != Strategy::MesaScale;
   out.progress = options.progress;
   return out;
 }

@@ -35,6 +35,7 @@ struct Options {
   // Arithmetic of the model on the CPU is an error, and operators run on the NPU wherever they can. Moved
   // data, QUANTIZE of a model input, DEQUANTIZE to a model output and the host's work after tasks are none.
   bool no_fallback = false;
+  bool packed_input = true;  // pictures are uploaded as they lie (plan/planner.hpp)
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
   // For tests: smaller limits force tiles and splits. 0: the chip's.

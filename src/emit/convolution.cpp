@@ -1,5 +1,7 @@
 #include "emit/convolution.hpp"
 
+#include <algorithm>
+
 #include "emit/writer.hpp"
 
 namespace peraxis::emit {
@@ -9,6 +11,26 @@ using namespace rk3588;
 
 constexpr int64_t kDirect = 0, kDepthwise = 3;
 constexpr int64_t kInt8 = 0, kInt32 = 4;
+constexpr int64_t kPackedOne = 8;  // ARGB_IN of one channel
+
+// CBUF entries of a row; packed pixels: of the tile (npu/corrections.md 7.1 item 9).
+int64_t data_entries(const ConvTask& t) {
+  return t.packed > 0 ? t.in_width * t.in_height : (t.in_width * t.in_channels + 63) / 64;
+}
+
+// Rows that must be there before the MACs start: stride + rows of a window + 1 suffices
+// (npu/hardware.md 6.5); more than needed changes nothing. Packed pixels, whose entries are the tile's: all
+// rows, as in every vendor block.
+int64_t feature_grains(const ConvTask& t) {
+  const int64_t window = t.stride_y + (t.kernel_height - 1) * t.dilation_y + 2;
+  return t.packed > 0 ? std::max(window, t.in_height) : window;
+}
+
+// What a block of lines takes, four at a time or one.
+int64_t block_width(const ConvTask& t) {
+  if (t.packed > 0) return t.line;
+  return (t.line > 0 ? 1 : 4) * t.in_width;
+}
 
 void write_cna(Writer& w, const ConvTask& t) {
   const int64_t mode = t.depthwise ? kDepthwise : kDirect;
@@ -18,16 +40,15 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DCOMP_CTRL::DECOMP_CONTROL[0]);
   w.write(CNA::CONV_CON1::CONV_MODE(mode) | CNA::CONV_CON1::IN_PRECISION[kInt8] |
           CNA::CONV_CON1::PROC_PRECISION[kInt8] |
+          CNA::CONV_CON1::ARGB_IN(t.packed > 0 ? kPackedOne + t.packed - 1 : 0) |
+          CNA::CONV_CON1::NONALIGN_DMA(t.packed > 0 ? 1 : 0) |
           CNA::CONV_CON1::DECONV(t.insert_x > 1 || t.insert_y > 1 ? 1 : 0) |
           CNA::CONV_CON1::GROUP_LINE_OFF(t.line > 0 ? 1 : 0));
   w.write(DPU::S_POINTER::POINTER_PP_EN[1] | DPU::S_POINTER::EXECUTER_PP_EN[1] |
           DPU::S_POINTER::POINTER_PP_MODE[1]);
   w.write(DPU_RDMA::S_POINTER::POINTER_PP_EN[1] | DPU_RDMA::S_POINTER::EXECUTER_PP_EN[1] |
           DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
-  // Rows that must be there before the MACs start: stride + rows of a window + 1 suffices (npu/hardware.md
-  // 6.5); more than needed changes nothing.
-  const int64_t span = (t.kernel_height - 1) * t.dilation_y + 1;
-  w.write(CNA::CONV_CON2::FEATURE_GRAINS(t.stride_y + span + 1));
+  w.write(CNA::CONV_CON2::FEATURE_GRAINS(feature_grains(t)));
   w.write(CNA::CONV_CON3::CONV_X_STRIDE(t.stride_x) | CNA::CONV_CON3::CONV_Y_STRIDE(t.stride_y) |
           CNA::CONV_CON3::DECONV_X_STRIDE(t.insert_x - 1) | CNA::CONV_CON3::DECONV_Y_STRIDE(t.insert_y - 1) |
           CNA::CONV_CON3::ATROUS_X_DILATION(t.dilation_x) | CNA::CONV_CON3::ATROUS_Y_DILATION(t.dilation_y));
@@ -40,7 +61,7 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::WEIGHT_SIZE1::WEIGHT_BYTES_PER_KERNEL(t.weight_bytes_per_kernel));
   w.write(CNA::WEIGHT_SIZE2::WEIGHT_WIDTH(t.kernel_width) |
           CNA::WEIGHT_SIZE2::WEIGHT_HEIGHT(t.kernel_height) | CNA::WEIGHT_SIZE2::WEIGHT_KERNELS(t.kernels));
-  w.write(CNA::CBUF_CON1::DATA_ENTRIES((t.in_width * t.in_channels + 63) / 64));
+  w.write(CNA::CBUF_CON1::DATA_ENTRIES(data_entries(t)));
   w.write(CNA::CVT_CON0::CVT_BYPASS[1] | CNA::CVT_CON0::CVT_TYPE[1] | CNA::CVT_CON0::DATA_SIGN[1]);
   w.write(CNA::CVT_CON1::CVT_SCALE0[1] | CNA::CVT_CON1::CVT_OFFSET0[0]);
   w.write(CNA::CVT_CON2::CVT_SCALE1[1] | CNA::CVT_CON2::CVT_OFFSET1[0]);
@@ -52,10 +73,11 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.address(CNA::FEATURE_DATA_ADDR::FEATURE_BASE_ADDR[0], t.input);
   w.write(CNA::FC_CON2::WEIGHT_OFFSET[0]);
   w.write(CNA::DMA_CON0::DATA_BURST_LEN[kBurst16] | CNA::DMA_CON0::WEIGHT_BURST_LEN[kBurst16]);
+  // Packed pixels are int8 already, so that their converter stays off as in the vendor's int8 streams.
   // Lines come in blocks of four, or one by one; the surface stride is the signed jump from a block's end to
   // the same block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
   w.write(CNA::DMA_CON1::LINE_STRIDE(t.line > 0 ? t.line : 4 * t.in_width));
-  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - (t.line > 0 ? 1 : 4) * t.in_width));
+  w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - block_width(t)));
   w.write(CNA::FC_DATA_SIZE0::DMA_WIDTH(t.in_width) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(t.in_height));
   w.write(CNA::FC_DATA_SIZE1::DMA_CHANNEL(t.in_channels));
   w.address(CNA::DCOMP_ADDR0::DECOMPRESS_ADDR0[0], t.weights);

@@ -15,7 +15,8 @@
 
 namespace peraxis::exe {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// The newest. A file is of the oldest that can say what it holds: 2 with packed placements, else 1.
+inline constexpr uint32_t kFormatVersion = 2;
 
 enum class BufferKind : uint8_t {
   Commands,     // 64-bit command words, little-endian
@@ -69,6 +70,8 @@ struct Cube {
 // Where tensor `tensor` lives on the device, and how a host array turns into it. uint8 tensors are stored
 // as stored-128. The logical map of the cube is [h][w][c]; host arrays are dense in that order. Slots
 // beyond `c` are filled with `zero_point` on upload.
+// A packed placement holds the map as it is on the host, rows of pixels of c bytes, h * pitch * c bytes in
+// all: its `cube` says where, with c channels in place of slots, and no host step makes it.
 struct Placement {
   int32_t tensor = 0;
   Cube cube;
@@ -78,7 +81,11 @@ struct Placement {
   // Slot of every channel, for the output of several channel sets that stays where its tasks wrote it
   // (download and consumers read it there; nothing uploads to it). Empty: channel c is in slot c.
   std::vector<int32_t> slot_of;
+  int64_t pitch = 0;  // packed: pixels from one row to the next, at least w; 0: a cube
+
+  bool packed() const { return pitch != 0; }
 };
+inline constexpr int64_t kMaxPackedChannels = 4;
 
 enum class StepKind : uint8_t {
   Cpu,         // run operator `op` with the CPU kernels (host arrays in, host arrays out)
@@ -175,6 +182,8 @@ Status verify(const Executable& executable);
 
 Result<std::vector<uint8_t>> write(const Executable& executable);
 Result<Executable> read(std::span<const uint8_t> bytes);
+// The version of the file that write() makes.
+uint32_t format_version(const Executable& executable);
 // True when the bytes start like one of our files (they may still be broken).
 bool looks_like_executable(std::span<const uint8_t> bytes);
 

@@ -66,7 +66,7 @@ class Reader {
                   t.set()};
     }));
     PERAXIS_TRY(structs(f_.placements(), e.placements, [](const file::Placement& p) {
-      return Placement{p.tensor(), cube(p.cube()), p.c(), p.is_uint8(), p.zero_point(), {}};
+      return Placement{p.tensor(), cube(p.cube()), p.c(), p.is_uint8(), p.zero_point(), {}, 0};
     }));
     PERAXIS_TRY(host_steps(e));
     PERAXIS_TRY(structs(f_.steps(), e.steps, [](const file::Step& s) {
@@ -80,6 +80,7 @@ class Reader {
     PERAXIS_TRY(layers(e));
     PERAXIS_TRY(operators(e));
     PERAXIS_TRY(placement_slots(e));
+    PERAXIS_TRY(packed_placements(e));
     return e;
   }
 
@@ -162,6 +163,19 @@ class Reader {
         return bad("channel slots for placement {} of {}", p, e.placements.size());
       PERAXIS_TRY(spend(slots->slot_of()->size(), sizeof(int32_t)));
       e.placements[static_cast<size_t>(p)].slot_of.assign(slots->slot_of()->begin(), slots->slot_of()->end());
+    }
+    return {};
+  }
+  Status packed_placements(Executable& e) {
+    std::vector<file::PackedPlacement> packed;
+    PERAXIS_TRY(structs(f_.packed_placements(), packed, [](const file::PackedPlacement& p) { return p; }));
+    for (const file::PackedPlacement& p : packed) {
+      if (p.placement() < 0 || static_cast<size_t>(p.placement()) >= e.placements.size())
+        return bad("the pitch of placement {} of {}", p.placement(), e.placements.size());
+      Placement& to = e.placements[static_cast<size_t>(p.placement())];
+      if (p.pitch() < 1 || to.packed())
+        return bad("placement {} has the pitch {}{}", p.placement(), p.pitch(), to.packed() ? " too" : "");
+      to.pitch = p.pitch();
     }
     return {};
   }
@@ -261,8 +275,8 @@ Result<Executable> read(std::span<const uint8_t> bytes) {
     return fail(ErrorCode::Unsupported,
                 "the executable has format version {}, this program reads up to {}; compile the model again",
                 envelope.version(), kFormatVersion);
-  if (envelope.version() != kFormatVersion)
-    return bad("the executable has format version {}, {} is expected", envelope.version(), kFormatVersion);
+  if (envelope.version() < 1)
+    return bad("the executable has format version {}, the first is 1", envelope.version());
 
   const std::span<const uint8_t> stored(envelope.content()->data(), envelope.content()->size());
   if (has_trailing_bytes(bytes, stored)) return bad("the executable is followed by other bytes");
@@ -280,6 +294,9 @@ Result<Executable> read(std::span<const uint8_t> bytes) {
 
   Executable executable =
       PERAXIS_TRY(Reader(*flatbuffers::GetRoot<file::Content>(content.data()), content.size()).run());
+  if (envelope.version() < format_version(executable))
+    return bad("the executable has format version {}, what it holds is of version {}", envelope.version(),
+               format_version(executable));
   PERAXIS_TRY_NOTE(verify(executable), "while reading the executable of '{}'", executable.model);
   return executable;
 }

@@ -34,6 +34,14 @@ bool is_range(int64_t first, int64_t count, int64_t limit) {
   return first >= 0 && count >= 0 && first <= limit && count <= limit - first;
 }
 
+// [offset, offset + the product of `extents`, none of them negative) inside [0, limit).
+bool is_block(int64_t offset, std::initializer_list<int64_t> extents, int64_t limit) {
+  int64_t bytes = 1;
+  for (const int64_t extent : extents)
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return false;
+  return is_range(offset, bytes, limit);
+}
+
 bool is_int8(int64_t value) {
   return value >= kInt8Low && value <= kInt8High;
 }
@@ -142,10 +150,15 @@ class Verifier {
     return {};
   }
 
-  Status cube(const Cube& c) const {
+  Status data_buffer(const Cube& c) const {
     if (!is_index(c.buffer, e_.buffers)) return bad("cube in buffer {} of {}", c.buffer, e_.buffers.size());
     const Buffer& buffer = e_.buffers[static_cast<size_t>(c.buffer)];
     if (buffer.kind == BufferKind::Commands) return bad("cube in the command buffer '{}'", buffer.name);
+    return {};
+  }
+
+  Status cube(const Cube& c) const {
+    PERAXIS_TRY(data_buffer(c));
     if (c.element_bytes != 1 && c.element_bytes != 4)
       return bad("cube of {}-byte elements, 1 and 4 are known", c.element_bytes);
     const int64_t lanes = 16 / c.element_bytes;  // a pixel of a channel block has 16 bytes
@@ -153,18 +166,35 @@ class Verifier {
     if (c.channels % lanes != 0)
       return bad("cube of {} channels, no multiple of {} ({}-byte elements)", c.channels, lanes,
                  c.element_bytes);
-    int64_t bytes = 0;
-    if (__builtin_mul_overflow(c.h, c.w, &bytes) || __builtin_mul_overflow(bytes, c.channels, &bytes) ||
-        __builtin_mul_overflow(bytes, int64_t{c.element_bytes}, &bytes) ||
-        !is_range(c.offset, bytes, buffer.size))
+    const Buffer& buffer = e_.buffers[static_cast<size_t>(c.buffer)];
+    if (!is_block(c.offset, {c.h, c.w, c.channels, c.element_bytes}, buffer.size))
       return bad("cube of {}x{}x{} elements of {} bytes at {} leaves buffer '{}' of {} bytes", c.h, c.w,
                  c.channels, c.element_bytes, c.offset, buffer.name, buffer.size);
     if (c.offset % c.element_bytes != 0) return bad("cube of int32 at byte {}", c.offset);
     return {};
   }
 
+  // Rows of `pitch` pixels of c bytes, from a multiple of 16 bytes on.
+  Status packed_rows(const Placement& p) const {
+    const Cube& c = p.cube;
+    PERAXIS_TRY(data_buffer(c));
+    if (p.c < 1 || p.c > kMaxPackedChannels || c.channels != p.c || c.element_bytes != 1)
+      return bad(
+          "tensor {}: packed pixels of {} channels, {} of them in the cube, of {} bytes; 1 to {} are known",
+          p.tensor, p.c, c.channels, c.element_bytes, kMaxPackedChannels);
+    if (c.h < 1 || c.w < 1 || p.pitch < c.w)
+      return bad("tensor {}: {} rows of {} packed pixels, {} from one row to the next", p.tensor, c.h, c.w,
+                 p.pitch);
+    const Buffer& buffer = e_.buffers[static_cast<size_t>(c.buffer)];
+    if (!is_block(c.offset, {c.h, p.pitch, p.c}, buffer.size))
+      return bad("tensor {}: {} rows of {} packed pixels of {} bytes at {} leave buffer '{}' of {} bytes",
+                 p.tensor, c.h, p.pitch, p.c, c.offset, buffer.name, buffer.size);
+    if (!p.slot_of.empty()) return bad("tensor {}: channel slots of packed pixels", p.tensor);
+    return {};
+  }
+
   Status placement(const Placement& p) const {
-    PERAXIS_TRY(cube(p.cube));
+    PERAXIS_TRY(p.packed() ? packed_rows(p) : cube(p.cube));
     if (p.tensor < 0) return bad("tensor index {}", p.tensor);
     if (p.cube.element_bytes != 1)
       return bad("tensor {}: cube of {}-byte elements, tensors have 1", p.tensor, p.cube.element_bytes);
@@ -256,6 +286,8 @@ class Verifier {
 
   Status host_step_into_placement(const Step& s, int32_t element_bytes) const {
     PERAXIS_TRY(plain_placement(s));
+    if (e_.placements[static_cast<size_t>(s.placement)].packed())
+      return bad("it makes placement {}, packed pixels, which are uploaded only", s.placement);
     if (!is_index(s.host_step, e_.host_steps))
       return bad("host step {} of {}", s.host_step, e_.host_steps.size());
     const HostStep& h = e_.host_steps[static_cast<size_t>(s.host_step)];

@@ -1,5 +1,7 @@
 // Executable -> file. The content is built first, then wrapped with its checksum (schemas/executable.fbs
 // says why). Equal executables give equal files.
+#include <algorithm>
+
 #include "base/hash.hpp"
 #include "exe/executable.hpp"
 #include "executable_generated.h"
@@ -23,7 +25,8 @@ int64_t estimate_bytes(const Executable& e) {
   for (const HostStep& h : e.host_steps)
     bytes += h.regions.size() * sizeof(Cube) + h.channels.size() * sizeof(HostChannel) + 128;
   for (const Placement& p : e.placements)
-    bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32);
+    bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32) +
+             (p.packed() ? sizeof(file::PackedPlacement) : 0);
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
@@ -117,6 +120,13 @@ Offset<Vector<Offset<file::PlacementSlots>>> make_placement_slots(FlatBufferBuil
   return builder.CreateVector(out);
 }
 
+Offset<Vector<const file::PackedPlacement*>> make_packed(FlatBufferBuilder& builder, const Executable& e) {
+  std::vector<file::PackedPlacement> out;
+  for (size_t p = 0; p < e.placements.size(); ++p)
+    if (e.placements[p].packed()) out.emplace_back(e.placements[p].pitch, static_cast<int32_t>(p));
+  return out.empty() ? 0 : builder.CreateVectorOfStructs(out);
+}
+
 Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable& e) {
   const auto constants = tables<file::Constant>(e.constants, builder, [&](const Executable::Constant& c) {
     const auto data = bytes(builder, c.data);
@@ -144,16 +154,21 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
     return file::CreateOperatorPlan(builder, o.op, device, reason);
   });
   const auto placement_slots = make_placement_slots(builder, e);
+  const auto packed = make_packed(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots, operators);
+                             layers, placement_slots, operators, packed);
 }
 
 }  // namespace
+
+uint32_t format_version(const Executable& executable) {
+  return std::ranges::any_of(executable.placements, [](const Placement& p) { return p.packed(); }) ? 2 : 1;
+}
 
 Result<std::vector<uint8_t>> write(const Executable& executable) {
   PERAXIS_TRY_NOTE(verify(executable), "while writing the executable of '{}'", executable.model);
@@ -170,7 +185,8 @@ Result<std::vector<uint8_t>> write(const Executable& executable) {
   file.ForceDefaults(true);
   file.ForceVectorAlignment(content_bytes.size(), 1, 16);
   const auto inner = file.CreateVector(content_bytes.data(), content_bytes.size());
-  file::FinishFileBuffer(file, file::CreateFile(file, kFormatVersion, base::hash64(content_bytes), inner));
+  file::FinishFileBuffer(
+      file, file::CreateFile(file, format_version(executable), base::hash64(content_bytes), inner));
   return std::vector<uint8_t>(file.GetBufferPointer(), file.GetBufferPointer() + file.GetSize());
 }
 

@@ -7,6 +7,9 @@
 // TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out (npu/
 // hardware.md 5.5). Images of a batch lie one below the other, and no tile reaches from one into the next.
 //
+// Packed pixels become atoms on their way into CBUF: for the rest of the task they are a cube of one surface,
+// whose other slots hold nothing that counts.
+//
 // With a weight zero point and int32 output the chip cannot subtract it (CPEND is unusable there): a kernel
 // of ones delivers the window sum and the host subtracts.
 #include "lower/convolution.hpp"
@@ -17,6 +20,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/layouts.hpp"
+#include "lower/packed_input.hpp"
 #include "lower/parts.hpp"
 #include "target/rk3588/cost.hpp"
 #include "target/rk3588/limits.hpp"
@@ -90,6 +94,11 @@ ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const
   task.in_width = g.in_w;
   task.in_plane = parts.in_plane;
   task.line = parts.line;
+  if (x.input.pitch > 0) {
+    task.packed = x.g.in_c;
+    task.line = x.input.pitch;
+    task.in_plane = x.g.in_rows() * x.input.pitch;
+  }
   task.in_channels = p.in_channels;
   task.in_channels_real = p.in_channels_real;
   task.pad_left = g.pad_left;
@@ -109,6 +118,14 @@ ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const
   task.weight_banks = parts.tiling.weight_banks;
   task.dpu = dpu;
   return task;
+}
+
+// The first byte of a tile's first row.
+int64_t input_offset(const Context& x, const Parts& parts, const Part& part, const RowTile& rows,
+                     int64_t first_atom) {
+  if (x.input.pitch > 0) return (part.in_first / part.g.in_w + rows.in_first) * x.input.pitch * x.g.in_c;
+  const int64_t line = parts.line > 0 ? parts.line : part.g.in_w;
+  return (first_atom + part.in_first + rows.in_first * line) * kAtomBytes;
 }
 
 Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const Parts& parts) {
@@ -142,9 +159,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
         }
         task.in_height = rows.in_rows;
         task.pad_top = rows.pad_top;
-        const int64_t line = parts.line > 0 ? parts.line : part.g.in_w;
         task.input = {x.input.address.allocation,
-                      x.input.address.offset + (in_atom + part.in_first + rows.in_first * line) * kAtomBytes};
+                      x.input.address.offset + input_offset(x, parts, part, rows, in_atom)};
         task.kernels = depthwise ? 1 : slots;
         task.weight_bytes_per_kernel = taps * task.in_channels;
         task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
@@ -167,8 +183,9 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
 }
 
 Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
-  const Parts parts =
-      PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise}, x.limits));
+  const Parts parts = PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise,
+                                       false, x.input.pitch > 0 ? x.g.in_c : 0},
+                                      x.limits));
   return emit_program(x, std::move(p), dpu, parts);
 }
 
@@ -420,6 +437,10 @@ Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
 
 InputCube plain_input(const Geometry& g, rk3588::SymbolicAddress address) {
   return {address, plain_layout(g.in_c)};
+}
+
+InputCube packed_input(const Geometry& g, rk3588::SymbolicAddress address) {
+  return {address, plain_layout(g.in_c), packed_pitch(g.in_w)};
 }
 
 Layout scattered_layout(const LoweredLayer& lowered, const Geometry& g) {

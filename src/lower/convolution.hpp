@@ -45,13 +45,16 @@ struct LoweredLayer {
   std::vector<ChannelSource> channels;
 };
 
-// The input cube, [slots/16][in_h][in_w][16].
+// The input cube, [slots/16][in_h][in_w][16], or packed pixels, [in_h][pitch][channels].
 struct InputCube {
   rk3588::SymbolicAddress address;
   Layout layout;
+  int64_t pitch = 0;  // packed: pixels from one row to the next; 0: a cube
 };
 // The cube as a plain upload or a one-set layer makes it.
 InputCube plain_input(const Geometry& geometry, rk3588::SymbolicAddress address);
+// As a picture lies (lower/packed_input.hpp). Only where takes_packed_input.
+InputCube packed_input(const Geometry& geometry, rk3588::SymbolicAddress address);
 
 // Where the channels of a layer of several int8 sets are found when its regions are read as one cube, which
 // begins with the first region. Only for HostWork::Gather.

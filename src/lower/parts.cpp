@@ -96,6 +96,7 @@ Geometry shifted_copy(Geometry g, int64_t slots) {
 }  // namespace
 
 Result<Parts> cut(const TilingProblem& p, const TileLimits& limits) {
+  if (p.packed > 0) return cut_images(p, limits);
   if (fields_hold(p.g) || p.g.inserts()) {
     Result<Parts> images = cut_images(p, limits);
     if (images || p.g.inserts()) return images;
@@ -128,6 +129,10 @@ Result<Parts> cut_windows(const TilingProblem& p, const TileLimits& limits) {
       out.parts.push_back({row.g, (image * g.in_h + y * g.stride_h) * g.in_w, (image * g.out_h + y) * g.out_w,
                            image * g.out_h + y, out.tiling.rows});
   return out;
+}
+
+bool cuts_into_images(const Geometry& g) {
+  return fields_hold(g) && !g.inserts() && !margin_of(g).any();
 }
 
 Margin margin_of(const Geometry& g) {

@@ -27,7 +27,11 @@ struct Parts {
 
 inline constexpr int64_t kMostParts = 16384;
 
+// Packed pixels are read by whole rows only: the problem must be one that cuts_into_images.
 Result<Parts> cut(const TilingProblem& problem, const TileLimits& limits);
+
+// Ordinary windows within the chip's fields. Whether they fit CBUF is not asked.
+bool cuts_into_images(const Geometry& geometry);
 
 // Stride beyond the field over an input of 16 channels without padding: the lines of a part are the windows
 // of one row of outputs, and every row of the kernel is 16 channels of its own. `problem.in_channels` counts

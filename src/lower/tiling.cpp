@@ -9,8 +9,15 @@ namespace {
 
 using namespace rk3588;
 
+// What a row takes in CBUF. Entries of packed pixels are counted over the tile, not by rows.
 int64_t row_bytes(const TilingProblem& p) {
+  if (p.packed > 0) return p.g.in_w * kAtomBytes;
   return round_up(p.g.in_w * p.in_channels, kCbufEntryBytes);
+}
+
+// What is read of it.
+int64_t row_bytes_moved(const TilingProblem& p) {
+  return p.packed > 0 ? p.g.in_w * p.packed : row_bytes(p);
 }
 
 // The bank that maps one pixel wide need beyond their rows; wider ones may fill every bank.
@@ -19,7 +26,8 @@ int64_t spare_banks(const TilingProblem& p) {
 }
 
 int64_t rows_in_banks(const TilingProblem& p, int64_t banks) {
-  return std::min((banks - spare_banks(p)) * kCbufBankBytes / row_bytes(p), kMaxInputExtent);
+  return std::min((banks - spare_banks(p)) * kCbufBankBytes / row_bytes(p),
+                  p.packed > 0 ? kMaxPackedRows : kMaxInputExtent);
 }
 
 RowTile row_tile(const Geometry& g, int64_t first, int64_t rows) {
@@ -78,7 +86,7 @@ bool consider(const TilingProblem& problem, int64_t channels, int64_t weight_ban
   const int64_t tiles = static_cast<int64_t>(rows.size());
   int64_t in_rows = 0;
   for (const RowTile& row : rows) in_rows += row.in_rows;
-  const int64_t features = in_rows * row_bytes(p) * chunks;
+  const int64_t features = in_rows * row_bytes_moved(p) * chunks;
   const int64_t weights = weight_bytes(problem, problem.out_channels) * (resident ? 1 : tiles);
   Candidate candidate{
       {data_banks, weight_banks, resident, channels, std::move(rows)}, features + weights, chunks * tiles};

@@ -1,9 +1,9 @@
 // How a convolution is cut to fit CBUF: the twelve banks are shared between features and weights, rows are
 // tiled with the halo the kernel needs, weights stay resident or are streamed by kernel groups.
 //
-// The rules (npu/hardware.md 6, corrections.md 5 and 7.2 item 21): feature banks = ceil(rows * row bytes /
-// 32 KiB), plus one spare bank where the map is one pixel wide; weights either whole, or at least two groups
-// of 32 kernels.
+// The rules (npu/hardware.md 6, corrections.md 5, 7.1 item 9 and 7.2 item 21): feature banks = ceil(rows *
+// row bytes / 32 KiB), plus one spare bank where the map is one pixel wide; weights either whole, or at least
+// two groups of 32 kernels. Packed pixels take an atom each in CBUF.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,7 @@ struct TilingProblem {
   int64_t out_channels = 0;  // programmed, whole groups
   bool depthwise = false;    // the hardware's depthwise mode
   bool narrow = false;       // some tiles are one pixel wide, though the map is not
+  int64_t packed = 0;        // bytes of a packed pixel in memory; 0: a cube
 };
 
 Result<Tiling> tile(const TilingProblem& problem, const TileLimits& limits);

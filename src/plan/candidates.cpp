@@ -6,6 +6,7 @@
 #include <span>
 
 #include "ir/operands.hpp"
+#include "lower/packed_input.hpp"
 #include "lower/table.hpp"
 #include "plan/partition.hpp"
 #include "plan/placing.hpp"
@@ -37,7 +38,8 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
       forms(network.ops.size()),
       made_on_npu(network.tensors.size()),
       any_order(network.tensors.size()),
-      dead(ir::dead_operators(network)) {
+      dead(ir::dead_operators(network)),
+      packed(network.tensors.size()) {
   find_forms();
   if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
   for (size_t index = 0; index < graph.ops.size(); ++index)
@@ -55,6 +57,17 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
     }
     for (const int32_t t : op.outputs) made_on_npu[static_cast<size_t>(t)] = true;
   }
+  if (options.packed_input) find_packed();
+}
+
+// What the host has, and nothing but convolutions that can read it so read on the NPU: others need a cube,
+// which then serves all.
+void Network::find_packed() {
+  for (size_t t = 0; t < graph.tensors.size(); ++t)
+    packed[t] =
+        !made_on_npu[t] && !npu_readers[t].empty() && std::ranges::all_of(npu_readers[t], [&](size_t op) {
+          return !on_device[op] && lower::takes_packed_input(graph, op);
+        });
 }
 
 std::vector<bool> Network::sides() const {
@@ -149,9 +162,11 @@ Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions
   out.certificate = requant::certify(layer_, out.params, !planning.mixed());
   out.differing = out.certificate.expected() * static_cast<double>(outputs());
   lower::MemoryPlan scratch;
-  const lower::LoweredLayer lowered = PERAXIS_TRY(
-      lower::lower_convolution(network_->graph, op_, layer_, out.params,
-                               lower::plain_input(geometry_, {0, 0}), planning.limits, scratch, false));
+  const auto tensor = static_cast<size_t>(ir::conv_operands(network_->graph.ops[op_]).input);
+  const lower::InputCube input = network_->packed[tensor] ? lower::packed_input(geometry_, {0, 0})
+                                                          : lower::plain_input(geometry_, {0, 0});
+  const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
+      network_->graph, op_, layer_, out.params, input, planning.limits, scratch, false));
   std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
     penalty = scatter_penalty(*network_, op_, lower::scattered_layout(lowered, geometry_));

@@ -20,6 +20,7 @@ struct Network {
   std::vector<bool> made_on_npu;                 // by tensor
   std::vector<bool> any_order;                   // by tensor: readers_take_any_order
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
+  std::vector<bool> packed;                      // by tensor: Placing::packed
 
   Network(const ir::Graph& graph, const PlannerOptions& options);
   std::vector<bool> sides() const;  // by operator: on the NPU
@@ -27,6 +28,7 @@ struct Network {
  private:
   void find_forms();
   void choose_sides();
+  void find_packed();
   bool join_silu(size_t logistic, size_t mul);
   std::string order_refusal(const ir::Op& op, size_t index) const;
 };

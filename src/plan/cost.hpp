@@ -23,6 +23,12 @@ struct Placing {
   std::vector<lower::Layout> layouts;            // by tensor
   std::map<int32_t, Home> homes;                 // by tensor
   std::map<size_t, std::vector<int64_t>> joins;  // by concatenation: the slot each input begins at
+  // By tensor: uploaded as packed pixels for all its readers on the NPU (lower/packed_input.hpp).
+  std::vector<bool> packed;
+
+  bool is_packed(int32_t tensor) const {
+    return static_cast<size_t>(tensor) < packed.size() && packed[static_cast<size_t>(tensor)];
+  }
 };
 
 struct Cost {

@@ -140,6 +140,7 @@ class Placer {
 
   Status run() {
     placing_.layouts.assign(graph_.tensors.size(), {});
+    placing_.packed = network_.packed;
     find_takers();
     // What the host makes and the NPU reads is uploaded with its channels in their order.
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
@@ -204,9 +205,11 @@ class Placer {
 
   Status place_layer(LayerPlan& layer) {
     const ir::Op& op = graph_.ops[layer.op];
-    const Layout& in = layout(ir::conv_operands(op).input);
-    const lower::InputCube input =
+    const int32_t tensor = ir::conv_operands(op).input;
+    const Layout& in = layout(tensor);
+    lower::InputCube input =
         in.plain() ? lower::plain_input(layer.geometry, {0, 0}) : lower::InputCube{{0, 0}, in};
+    if (placing_.is_packed(tensor)) input = lower::packed_input(layer.geometry, {0, 0});
     const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
         graph_, layer.op, layer.layer, layer.params, input, network_.options.limits, scratch_, false));
     const int32_t output = op.outputs[0];

@@ -216,6 +216,7 @@ Plan plan_of_operator(const Plan& plan, size_t op) {
   Plan out;
   out.on_device = {plan.runs_on_device(op)};
   if (out.on_device[0]) out.forms = {plan.forms[op]};
+  out.placing.packed = plan.placing.packed;
   for (const LayerPlan& layer : plan.layers)
     if (layer.op == op) {
       out.layers.push_back(layer);

@@ -43,7 +43,10 @@ struct PlannerOptions {
   // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
   // (npu/hardware.md 18 E9), and this its one switch.
   bool tables = true;
-  bool ppu = true;      // false: no task of the PPU (npu/corrections.md 5)
+  bool ppu = true;  // false: no task of the PPU (npu/corrections.md 5)
+  // Pictures are read as they lie. The vendor's compiler does so for int8 on this chip; nobody published a
+  // measurement (npu/hardware.md 5.3, 18 E16).
+  bool packed_input = true;
   bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;

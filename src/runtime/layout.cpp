@@ -80,6 +80,36 @@ void unpack_surface(const uint8_t* surface, uint8_t* host, int64_t host_stride, 
   }
 }
 
+void copy_flipped(const uint8_t* from, int64_t bytes, uint8_t flip, uint8_t* to) {
+  if (flip == 0) {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  } else {
+    for (int64_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(from[i] ^ flip);
+  }
+}
+
+// Pixels between a row's last and the next row are never looked at; they get a defined value.
+void upload_packed(std::span<const uint8_t> host, const exe::Placement& p, std::span<uint8_t> rows,
+                   uint8_t flip, uint8_t fill) {
+  const int64_t bytes = p.cube.w * p.c, pitch = p.pitch * p.c;
+  if (bytes == pitch) {
+    copy_flipped(host.data(), p.cube.h * bytes, flip, rows.data());
+    return;
+  }
+  for (int64_t y = 0; y < p.cube.h; ++y) {
+    uint8_t* to = rows.data() + y * pitch;
+    copy_flipped(host.data() + y * bytes, bytes, flip, to);
+    std::memset(to + bytes, fill, static_cast<size_t>(pitch - bytes));
+  }
+}
+
+void download_packed(std::span<const uint8_t> rows, const exe::Placement& p, std::span<uint8_t> host,
+                     uint8_t flip) {
+  const int64_t bytes = p.cube.w * p.c;
+  for (int64_t y = 0; y < p.cube.h; ++y)
+    copy_flipped(rows.data() + y * p.pitch * p.c, bytes, flip, host.data() + y * bytes);
+}
+
 // First byte of channel `slot` in an int8 cube of `pixels` pixels; the next pixel is 16 bytes on.
 int64_t int8_offset(int64_t slot, int64_t pixels) {
   return (slot / kInt8Lanes) * pixels * kInt8Lanes + slot % kInt8Lanes;
@@ -162,11 +192,19 @@ int64_t cube_bytes(const exe::Cube& cube) {
   return cube.h * cube.w * cube.channels * cube.element_bytes;
 }
 
+int64_t placement_bytes(const exe::Placement& placement) {
+  return placement.packed() ? placement.cube.h * placement.pitch * placement.c : cube_bytes(placement.cube);
+}
+
 void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube,
             base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
   const auto fill = static_cast<uint8_t>(placement.zero_point);
+  if (placement.packed()) {
+    upload_packed(host, placement, cube, flip, fill);
+    return;
+  }
   for_each_surface(placement.cube.channels, pool, [&](int64_t s) {
     const int64_t first = s * kInt8Lanes;
     const int64_t lanes = std::clamp<int64_t>(placement.c - first, 0, kInt8Lanes);
@@ -183,6 +221,10 @@ void download(std::span<const uint8_t> cube, const exe::Placement& placement, st
               base::ThreadPool* pool) {
   const int64_t pixels = placement.cube.h * placement.cube.w;
   const uint8_t flip = placement.is_uint8 ? kTopBit : 0;
+  if (placement.packed()) {
+    download_packed(cube, placement, host, flip);
+    return;
+  }
   if (!placement.slot_of.empty()) {
     for_each_channel(placement.c, pixels, pool, [&](int64_t c, int64_t first, int64_t last) {
       const uint8_t* from = cube.data() + int8_offset(placement.slot_of[static_cast<size_t>(c)], pixels);

@@ -20,9 +20,11 @@ inline constexpr int64_t kInt32Lanes = 4;
 
 // Bytes of the cube, from its first byte to its last.
 int64_t cube_bytes(const exe::Cube& cube);
+// The same of a placement: of its cube, or of its packed rows.
+int64_t placement_bytes(const exe::Placement& placement);
 
-// `cube` starts at the cube's first byte and is cube_bytes long; `host` holds h*w*c bytes. The caller has
-// checked both sizes.
+// `cube` starts at the placement's first byte and is placement_bytes long; `host` holds h*w*c bytes. The
+// caller has checked both sizes. Packed pixels are rows that are copied.
 void upload(std::span<const uint8_t> host, const exe::Placement& placement, std::span<uint8_t> cube,
             base::ThreadPool* pool = nullptr);
 void download(std::span<const uint8_t> cube, const exe::Placement& placement, std::span<uint8_t> host,

@@ -13,6 +13,8 @@ bool is_index(int64_t index, size_t count) {
   return index >= 0 && index < static_cast<int64_t>(count);
 }
 
+constexpr int64_t kMaxSide = int64_t{1} << 24;
+
 Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int32_t element_bytes,
                   const std::string& what) {
   if (!is_index(cube.buffer, executable.buffers.size()))
@@ -22,7 +24,6 @@ Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int3
     return fail(ErrorCode::InvalidModel, "{} has elements of {} bytes, {} are needed", what,
                 cube.element_bytes, element_bytes);
   const int64_t lanes = element_bytes == 1 ? kInt8Lanes : kInt32Lanes;
-  constexpr int64_t kMaxSide = int64_t{1} << 24;
   if (cube.h < 1 || cube.w < 1 || cube.channels < 1 || cube.h > kMaxSide || cube.w > kMaxSide ||
       cube.channels > kMaxSide || cube.channels % lanes != 0)
     return fail(ErrorCode::InvalidModel, "{} is {} x {} with {} channel slots; slots come in blocks of {}",
@@ -35,13 +36,30 @@ Status check_cube(const exe::Executable& executable, const exe::Cube& cube, int3
   return {};
 }
 
+Status check_packed(const exe::Executable& executable, const exe::Placement& p, const std::string& what) {
+  const exe::Cube& cube = p.cube;
+  if (!is_index(cube.buffer, executable.buffers.size()))
+    return fail(ErrorCode::InvalidModel, "{} lies in buffer {}, the executable has {}", what, cube.buffer,
+                executable.buffers.size());
+  if (cube.h < 1 || cube.w < 1 || cube.h > kMaxSide || p.pitch > kMaxSide || p.pitch < cube.w || p.c < 1 ||
+      p.c > exe::kMaxPackedChannels || cube.channels != p.c || !p.slot_of.empty())
+    return fail(ErrorCode::InvalidModel, "{} is {} x {} packed pixels of {} bytes, {} from row to row", what,
+                cube.h, cube.w, p.c, p.pitch);
+  const int64_t size = executable.buffers[static_cast<size_t>(cube.buffer)].size;
+  if (cube.offset < 0 || cube.offset > size || placement_bytes(p) > size - cube.offset)
+    return fail(ErrorCode::InvalidModel, "{} at offset {} leaves its buffer of {} bytes", what, cube.offset,
+                size);
+  return {};
+}
+
 Status check_placement(const exe::Executable& executable, const ir::Graph& graph, size_t index) {
   const exe::Placement& placement = executable.placements[index];
   if (!is_index(placement.tensor, graph.tensors.size()))
     return fail(ErrorCode::InvalidModel, "placement {} names tensor {}, the graph has {}", index,
                 placement.tensor, graph.tensors.size());
   const std::string what = fmt::format("the cube of tensor {}", placement.tensor);
-  PERAXIS_TRY(check_cube(executable, placement.cube, 1, what));
+  PERAXIS_TRY(placement.packed() ? check_packed(executable, placement, what)
+                                 : check_cube(executable, placement.cube, 1, what));
   const ir::Tensor& tensor = graph.tensor(placement.tensor);
   const ir::DataType type = placement.is_uint8 ? ir::DataType::UInt8 : ir::DataType::Int8;
   if (tensor.type != type)

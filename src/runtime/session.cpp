@@ -71,8 +71,17 @@ class SessionImpl final : public Session {
     return buffers_[static_cast<size_t>(cube.buffer)].bytes.subspan(static_cast<size_t>(cube.offset),
                                                                     static_cast<size_t>(cube_bytes(cube)));
   }
-  Status sync_to(const exe::Cube& cube) {
-    return device_.sync_to_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset, cube_bytes(cube));
+  std::span<uint8_t> place_span(const exe::Placement& p) const {
+    return buffers_[static_cast<size_t>(p.cube.buffer)].bytes.subspan(
+        static_cast<size_t>(p.cube.offset), static_cast<size_t>(placement_bytes(p)));
+  }
+  Status sync_to(const exe::Placement& p) {
+    return device_.sync_to_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+                                  placement_bytes(p));
+  }
+  Status sync_from(const exe::Placement& p) {
+    return device_.sync_from_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+                                    placement_bytes(p));
   }
   Status sync_from(const exe::Cube& cube) {
     return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
@@ -170,21 +179,22 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
 }
 
 Status SessionImpl::run_upload(const exe::Step& step) {
-  const Stopwatch watch(counters_.cpu_ms);
+  const Stopwatch watch(counters_.cpu_ms), upload_watch(counters_.upload_ms);
   const exe::Placement& to = placement(step.placement);
+  counters_.upload_bytes += placement_bytes(to);
   const ir::Tensor& tensor = graph_.tensor(to.tensor);
   upload(
       tensor.is_constant ? std::span<const uint8_t>(tensor.data) : std::span<const uint8_t>(array(to.tensor)),
-      to, cube_span(to.cube), pool_.get());
-  return sync_to(to.cube);
+      to, place_span(to), pool_.get());
+  return sync_to(to);
 }
 
 Status SessionImpl::run_download(const exe::Step& step) {
   const Stopwatch watch(counters_.cpu_ms);
   const exe::Placement& from = placement(step.placement);
-  PERAXIS_TRY(sync_from(from.cube));
+  PERAXIS_TRY(sync_from(from));
   array(from.tensor).resize(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
-  download(cube_span(from.cube), from, array(from.tensor), pool_.get());
+  download(place_span(from), from, array(from.tensor), pool_.get());
   observe_array(from.tensor);
   return {};
 }
@@ -199,12 +209,12 @@ Status SessionImpl::run_host_step(const exe::Step& step) {
     regions.emplace_back(cube_span(cube));
   }
   if (step.kind == exe::StepKind::Gather)
-    gather(host, regions, to, cube_span(to.cube), pool_.get());
+    gather(host, regions, to, place_span(to), pool_.get());
   else if (step.kind == exe::StepKind::Requantize)
-    requantize(host, regions, to, cube_span(to.cube), pool_.get());
+    requantize(host, regions, to, place_span(to), pool_.get());
   else
-    correct(host, regions, to, cube_span(to.cube), pool_.get());
-  return sync_to(to.cube);
+    correct(host, regions, to, place_span(to), pool_.get());
+  return sync_to(to);
 }
 
 // With an observer a job is cut where a tensor becomes complete: a later task of the same chain may reuse the
@@ -248,9 +258,9 @@ Status SessionImpl::run_tasks(int32_t first, int32_t count) {
 Status SessionImpl::observe_cube(int32_t index) {
   const exe::Placement& from = placement(index);
   if (!options_.observer || reported_[static_cast<size_t>(from.tensor)]) return {};
-  PERAXIS_TRY(sync_from(from.cube));
+  PERAXIS_TRY(sync_from(from));
   std::vector<uint8_t> host(static_cast<size_t>(graph_.tensor(from.tensor).bytes()));
-  download(cube_span(from.cube), from, host, pool_.get());
+  download(place_span(from), from, host, pool_.get());
   reported_[static_cast<size_t>(from.tensor)] = true;
   options_.observer(from.tensor, host);
   return {};

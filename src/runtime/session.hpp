@@ -17,9 +17,11 @@ namespace peraxis::runtime {
 
 struct RunCounters {
   int64_t tasks = 0;
-  int64_t macs = 0;      // multiply-accumulates of real channels, from the registers of executed tasks
-  double cpu_ms = 0;     // CPU operators and host steps
-  double device_ms = 0;  // jobs
+  int64_t macs = 0;          // multiply-accumulates of real channels, from the registers of executed tasks
+  double cpu_ms = 0;         // CPU operators and host steps
+  double device_ms = 0;      // jobs
+  int64_t upload_bytes = 0;  // written for the device from host arrays
+  double upload_ms = 0;      // the part of cpu_ms that took
 };
 
 struct SessionOptions {

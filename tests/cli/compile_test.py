@@ -73,6 +73,25 @@ class CompileReport(CliTest):
                 self.assertEqual(report["layers"], inspected["layers"])
                 self.assertEqual(report["operators"], inspected["operators"])
 
+    def test_uploads(self):
+        """A picture of 3 channels is uploaded as it lies, rows of a multiple of 16 pixels; the switch makes a cube of it."""
+        model = self.write("m.tflite", conv_model(channels=(3, 8, 5), size=(9, 20)))
+        for options, form, size, version in (([], "packed", 9 * 32 * 3, 2), (["--no-packed-input"], "cube", 9 * 20 * 16, 1)):
+            want = [{"tensor": 0, "name": "x", "form": form, "bytes": size}]
+            report = self.succeeds("compile", model, *options, "-o", "m.pax", "--json").json()
+            self.assertEqual(report["uploads"], want)
+            self.assertEqual(self.succeeds("plan", model, *options, "--json").json()["uploads"], want)
+            inspected = self.succeeds("inspect", "m.pax", "--json").json()
+            self.assertEqual((inspected["uploads"], inspected["format_version"]), (want, version))
+            for command in (["plan", model, *options], ["compile", model, *options, "-o", "m.pax"], ["inspect", "m.pax"]):
+                self.assertIn(f"uploads: 'x' {form}, {size:,} bytes\n", self.succeeds(*command).out.decode())
+
+    def test_a_picture_costs_its_own_bytes(self):
+        model = self.write("m.tflite", conv_model(channels=(3, 8, 5), size=(40, 64)))
+        packed, cube = (self.succeeds("plan", model, *options, "--json").json()["layers"][0]["bytes"]
+                        for options in ([], ["--no-packed-input"]))
+        self.assertEqual(cube - packed, 40 * 64 * (16 - 3))
+
     def test_the_largest_live_set_is_a_floor(self):
         """A task's input and output are alive at once: channels in 16s, a byte each; `exact` makes int32 sums first."""
         model = self.write("m.tflite", conv_model(channels=(16, 64, 32), size=(40, 30)))

@@ -64,6 +64,8 @@ class Run(CliTest):
         self.assertEqual({layer["strategy"] for layer in report["layers"]}, {"exact"})
         for key in ("load", "compile", "run", "npu", "cpu", "total"):
             self.assertGreaterEqual(report["timing_ms"][key], 0)
+        self.assertEqual(report["upload"]["bytes"], 7 * 16 * 3)  # 10 columns, rows of 16 pixels
+        self.assertGreaterEqual(report["upload"]["ms"], 0)
         self.assertEqual(report["warnings"], [])
         self.assertNotIn("detections", report)
         self.assertNotIn("top", report)
@@ -75,7 +77,7 @@ class Run(CliTest):
 
     def test_text(self):
         text = self.succeeds("run", self.model, "--input", "0=x.npy").out.decode()
-        for part in ("second", "1x7x10x9", "NPU:", "100.00 %"):
+        for part in ("second", "1x7x10x9", "NPU:", "100.00 %", "uploads: 336 bytes in "):
             self.assertIn(part, text)
 
     def test_inputs_by_name_with_equals_sign(self):

@@ -27,6 +27,9 @@ int64_t cube_bytes(const exe::Cube& cube) {
 Range cube_range(const exe::Cube& cube) {
   return {cube.offset, cube.offset + cube_bytes(cube)};
 }
+Range range_of(const exe::Placement& p) {
+  return p.packed() ? Range{p.cube.offset, p.cube.offset + p.cube.h * p.pitch * p.c} : cube_range(p.cube);
+}
 
 // What the writer of one task touches: a surface of 16-byte atoms, one a pixel, for every 16 (int32: 4)
 // channels.
@@ -137,14 +140,14 @@ void check_input_untouched(const exe::Executable& executable, const exe::Task& t
     if (from.offset >= copy.begin && from.offset < copy.end) return;
   const exe::Placement* input = nullptr;
   for (const exe::Placement& placement : executable.placements) {
-    const Range cube = cube_range(placement.cube);
-    if (placement.tensor == tensor && placement.cube.buffer == from.buffer && from.offset >= cube.begin &&
-        from.offset < cube.end)
+    const Range place = range_of(placement);
+    if (placement.tensor == tensor && placement.cube.buffer == from.buffer && from.offset >= place.begin &&
+        from.offset < place.end)
       input = &placement;
   }
   ASSERT_NE(input, nullptr) << "a task reads outside every place of tensor " << tensor;
   for (const Range& range : sorted)
-    EXPECT_TRUE(range.end <= input->cube.offset || range.begin >= cube_range(input->cube).end)
+    EXPECT_TRUE(range.end <= input->cube.offset || range.begin >= range_of(*input).end)
         << "a task writes into the layer's input";
 }
 

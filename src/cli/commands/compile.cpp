@@ -12,6 +12,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
 
 namespace peraxis::cli {
@@ -61,6 +62,7 @@ Json compile_json(const CompileOptions& options, const Loaded& loaded, const com
   out["buffers"] = Json::array();
   for (const exe::Buffer& buffer : executable.buffers)
     out["buffers"].push_back({{"name", buffer.name}, {"bytes", buffer.size}});
+  out["uploads"] = uploads_json(graph, executable);
   out["mac_share"] = share(macs_on_npu(graph, executable), graph_macs(graph));
   add_splitting(out, compiled);
   out["layers"] = layers_json(graph, executable.layers);
@@ -85,7 +87,7 @@ std::string summary(const CompileOptions& options, const Loaded& loaded, const c
   if (on_cpu > 0)
     text += fmt::format("{} of {} convolutions run on the CPU\n", on_cpu, executable.layers.size());
   return text + fallback_text(graph, executable.layers) + operators_text(graph, executable.operators) +
-         splitting_text(compiled);
+         splitting_text(compiled) + uploads_text(graph, executable);
 }
 
 CliStatus compile_command(const CompileOptions& options) {

@@ -9,6 +9,7 @@
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/output.hpp"
+#include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
@@ -152,7 +153,7 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   Json out;
   out["model"] = options.file;
   out["kind"] = "executable";
-  out["format_version"] = exe::kFormatVersion;
+  out["format_version"] = exe::format_version(executable);
   out["target"] = executable.target;
   out["compiler"] = executable.compiler;
   out["source"] = {{"name", executable.model}, {"xxh64", fmt::format("{:016x}", executable.model_hash)}};
@@ -183,6 +184,7 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   std::map<std::string, int64_t> kinds;
   for (const exe::Step& step : executable.steps) ++kinds[kSteps[static_cast<size_t>(step.kind)]];
   out["steps_by_kind"] = kinds;
+  out["uploads"] = uploads_json(graph, executable);
   out["relocations"] = executable.relocations.size();
   return out;
 }
@@ -218,7 +220,8 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
                    std::to_string(task.real_input_channels), std::to_string(task.real_output_channels),
                    std::to_string(task.set)});
   }
-  print_text(text + buffers.text() + "\n" + layers.text() + "\n" + tasks.text());
+  print_text(text + buffers.text() + uploads_text(graph, executable) + "\n" + layers.text() + "\n" +
+             tasks.text());
 }
 
 CliStatus inspect_command(const InspectOptions& options) {

@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/strategy_table.hpp"
+#include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
 
 namespace peraxis::cli {
@@ -158,7 +159,7 @@ void print_plan(const PlanOptions& options, const Report& report) {
       base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
       plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size() - on_device, on_device,
       plan.device.tasks, share_text(plan.expected));
-  text += splitting_text(report.compiled);
+  text += splitting_text(report.compiled) + uploads_text(report.graph, report.compiled.executable);
   text += changes_text(report.changes);
   if (plan.pareto.size() > 1) {
     text += "\ntime against mismatch, from the cheapest plan to exact\n";
@@ -322,6 +323,7 @@ CliStatus plan_command(const PlanOptions& options) {
       out["total"] = cost_json(report.plan.cost);
       out["total"]["expected_mismatch_percent"] = 100 * report.plan.expected;
       add_splitting(out, report.compiled);
+      out["uploads"] = uploads_json(report.graph, report.compiled.executable);
       out["operators"] = operators_json(report.graph, compiler::operator_records(report.graph, report.plan));
       out["other_operators"] = cost_json(report.plan.cpu);
       out["other_operators_on_npu"] = cost_json(report.plan.device);

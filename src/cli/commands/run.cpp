@@ -153,6 +153,7 @@ Json run_json(const RunOptions& options, const Run& run) {
       {"tasks", run.execution.tasks},
       {"macs", run.execution.macs},
       {"mac_share", all == 0 ? 0.0 : static_cast<double>(run.execution.macs) / static_cast<double>(all)}};
+  out["upload"] = {{"bytes", run.execution.upload_bytes}, {"ms", run.execution.upload_ms}};
   out["timing_ms"] = {{"load", run.load_ms},         {"compile", run.compile_ms},
                       {"run", run.execution.run_ms}, {"npu", run.execution.npu_ms},
                       {"cpu", run.execution.cpu_ms}, {"total", run.total_ms}};
@@ -210,6 +211,8 @@ void print_run(const RunOptions& options, const Run& run) {
     const std::string strategies = strategies_text(run.execution.layers);
     if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
     text += fallback_text(run.graph, run.execution.layers);
+    text += fmt::format("uploads: {} bytes in {:.3f} ms\n", base::with_thousands(run.execution.upload_bytes),
+                        run.execution.upload_ms);
   }
   text += fmt::format(
       "time: load {:.0f} ms, compile {:.0f} ms, run {:.0f} ms (machine model {:.0f} ms, CPU {:.0f} ms)\n",

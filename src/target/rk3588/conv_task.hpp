@@ -39,11 +39,13 @@ struct ConvTask {
 
   // Input tile: `in_height` rows of `in_width` pixels from `input` on.
   int64_t in_width = 0, in_height = 0;
-  int64_t in_plane = 0;     // atoms (pixels of 16 channels) from one surface to the next
-  int64_t line = 0;         // atoms from one row to the next; 0: one behind the other, fetched four at a time
+  int64_t packed = 0;    // bytes of a pixel that lie side by side (1 to 4); 0: atoms of 16 channels
+  int64_t in_plane = 0;  // atoms (packed: pixels) from one surface to the next
+  int64_t line = 0;      // atoms (packed: pixels) from one row to the next; 0: one behind the other, fetched
+                         // four at a time
   int64_t in_channels = 0;  // multiple of 16
   int64_t in_channels_real = 0;
-  SymbolicAddress input;  // first atom of the tile's first row
+  SymbolicAddress input;  // first atom (packed: pixel) of the tile's first row, a multiple of 16 bytes
   int64_t pad_left = 0, pad_top = 0;
   int32_t pad_value = 0;  // the input zero point
 

@@ -44,8 +44,9 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
                            : task.dpu.records()
                                ? task.out_channels * kOperandRecordBytes / kOperandRecordChannels
                                : task.out_channels * 4;
-  return task.in_height * task.in_width * task.in_channels + (task.weight_reuse ? 0 : task.weight_bytes) +
-         operands + task.out_height * task.out_width * task.out_channels * (task.dpu.int32_output ? 4 : 1) +
+  return task.in_height * task.in_width * (task.packed > 0 ? task.packed : task.in_channels) +
+         (task.weight_reuse ? 0 : task.weight_bytes) + operands +
+         task.out_height * task.out_width * task.out_channels * (task.dpu.int32_output ? 4 : 1) +
          words * kWordBytes;
 }
 

@@ -25,6 +25,11 @@ inline constexpr int64_t kMaxPad = 15;               // PAD_TOP, PAD_LEFT: 4 bit
 inline constexpr int64_t kMaxDilation = 32;          // ATROUS_*_DILATION: 5 bits, minus one [5.1]
 inline constexpr int64_t kMaxInsertingPad = 11;      // of a transposed convolution; 12 to 15 misbehave [5.5]
 inline constexpr int64_t kMaxMapExtent = 8190;       // DPU cubes: 13 bits, all ones misbehaves [4.6]
+inline constexpr int64_t kMaxPackedChannels =
+    4;  // of pixels read as they lie in a picture: ARGB_IN 8..11 [5.3]
+inline constexpr int64_t kMaxPackedRows = 1023;  // of a tile: all are FEATURE_GRAINS, 10 bits [4.6]
+inline constexpr int64_t kPackedRowPixels = 16;  // unit of their rows in memory: every width in vendor
+                                                 // streams is a multiple, mainline takes at least one [5.3]
 // Distances of samples in a transposed convolution: the field acts as 0, 1, 3 or 7 alone [5.5].
 constexpr bool inserts_samples(int64_t distance) {
   return distance == 1 || distance == 2 || distance == 4 || distance == 8;

@@ -218,6 +218,77 @@ TEST(Convolution, TransposedAsTheVendorsStream) {
   EXPECT_EQ(r[0x1184] & 0xFFU, 3U);  // direct convolution reads one byte
 }
 
+// The vendor compiler's stream for a first layer over int8 pixels (vendor cases, fx_first6x6): 16x16x3,
+// kernel 6x6, stride 2, padding 2. What is left out differs by choice: bank split, kernels rounded to a
+// group.
+TEST(Convolution, PackedAsTheVendorsStream) {
+  ConvTask t = worked_example();
+  t.packed = 3;
+  t.in_width = t.in_height = 16;
+  t.line = 16;
+  t.in_plane = 256;
+  t.in_channels = 16;
+  t.in_channels_real = 3;
+  t.input = {0, 0};
+  t.pad_left = t.pad_top = 2;
+  t.pad_value = -128;
+  t.kernel_width = t.kernel_height = 6;
+  t.stride_x = t.stride_y = 2;
+  t.weight_bytes_per_kernel = 576;
+  t.out_width = t.out_height = 8;
+  t.out_plane = 64;
+  t.out_channels = t.kernels = 32;
+  t.weight_bytes = 32 * 576;
+  const Result<Program> program = convolution(t);
+  ASSERT_TRUE(program) << program.error().text();
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x100C], 0x6000A000U);
+  EXPECT_GE(r[0x1010] >> 4, 16U) << "all rows must be there; the vendor says 24";
+  EXPECT_EQ(r[0x1014], 0x12U);
+  EXPECT_EQ(r[0x1020], 0x00100010U);
+  EXPECT_EQ(r[0x1024], 0x00020010U);
+  EXPECT_EQ(r[0x1028], 8U);
+  EXPECT_EQ(r[0x102C], 0x40U);
+  EXPECT_EQ(r[0x1034], 0x240U);
+  EXPECT_EQ(r[0x1038] & 0xFFFF0000U, 0x06060000U);
+  EXPECT_EQ(r[0x1044], 0x100U);
+  EXPECT_EQ(r[0x104C], 0xBU);
+  for (uint16_t offset = 0x1050; offset <= 0x105C; offset = static_cast<uint16_t>(offset + 4))
+    EXPECT_EQ(r[offset], 0x00010000U);
+  EXPECT_EQ(r[0x1060], 0U);
+  EXPECT_EQ(r[0x1064], 0U);
+  EXPECT_EQ(r[0x1068], 0x22U);
+  EXPECT_EQ(r[0x1074], 0U);
+  EXPECT_EQ(r[0x1078], 0x000F000FU);
+  EXPECT_EQ(r[0x107C], 0x10U);
+  EXPECT_EQ(r[0x1080], 0xF0U);
+  EXPECT_EQ(r[0x1084], 0x00100010U);
+  EXPECT_EQ(r[0x1088], 0x10U);
+  EXPECT_EQ(r[0x1180], 0U);
+  EXPECT_EQ(r[0x1184] & 0xFFU, 0x80U);  // direct convolution reads one byte
+}
+
+// A row tile of a larger picture (vendor tiling.csv, 640x640x3, second task): entries and grains of the tile,
+// jump of the whole picture. Other channel counts are other modes (npu/hardware.md 5.3).
+TEST(Convolution, PackedTilesAndChannels) {
+  ConvTask t = worked_example();
+  t.packed = 3;
+  t.in_width = t.line = 640;
+  t.in_height = 35;
+  t.in_plane = 640 * 640;
+  t.in_channels = 16;
+  auto r = registers_of(*convolution(t));
+  EXPECT_EQ(r[0x1010], 0x230U);
+  EXPECT_EQ(r[0x1044], 22400U);
+  EXPECT_EQ(r[0x107C], 640U);
+  EXPECT_EQ(r[0x1080], 408960U);
+  for (int64_t channels = 1; channels <= 4; ++channels) {
+    t.packed = channels;
+    EXPECT_EQ(registers_of(*convolution(t))[0x100C],
+              0x60008000U + static_cast<uint32_t>(channels - 1) * 0x1000U);
+  }
+}
+
 // npu/hardware.md 5.1: the dilation fields hold d - 1; a window must be there before the MACs start.
 TEST(Convolution, Dilation) {
   ConvTask t = worked_example();

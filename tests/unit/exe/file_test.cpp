@@ -39,7 +39,9 @@ TEST(ExecutableFile, every_field_survives) {
                {"act", BufferKind::Activations, 1000000, {}}};
   e.relocations = {{3, 1, 1000000}};
   e.tasks = {{1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8}};
-  e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7, {}}, {10, {1, 32, 2, 3, 48, 1}, 1, true, -7, {37}}};
+  e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7, {}},
+                  {10, {1, 32, 2, 3, 48, 1}, 1, true, -7, {37}},
+                  {23, {1, 48, 2, 3, 4, 1}, 4, false, 24, {}, 25}};
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
   e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}};
@@ -76,6 +78,11 @@ TEST(ExecutableFile, every_field_survives) {
   EXPECT_TRUE(p.slot_of.empty());
   EXPECT_EQ(b.placements.at(1).slot_of, std::vector<int32_t>{37});
   expect_cube(p.cube, e.placements[0].cube);
+  EXPECT_FALSE(p.packed());
+  const Placement& picture = b.placements.at(2);
+  EXPECT_EQ(std::tie(picture.tensor, picture.c, picture.is_uint8, picture.zero_point, picture.pitch),
+            std::make_tuple(23, 4, false, 24, 25));
+  expect_cube(picture.cube, e.placements[2].cube);
   const HostStep& h = b.host_steps.at(0);
   EXPECT_EQ(std::tie(h.op, h.rounding, h.zero_point, h.low, h.high),
             std::make_tuple(11, Rounding::Double, -3, -100, 99));
@@ -189,8 +196,46 @@ void expect_refused(const std::vector<uint8_t>& bytes, ErrorCode code, const std
 TEST(ExecutableFile, versions) {
   const std::vector<uint8_t> content = content_of(written(7));
   EXPECT_TRUE(read(wrap(content)));
-  expect_refused(wrap(content, 2), ErrorCode::Unsupported, "format version 2, this program reads up to 1");
+  expect_refused(wrap(content, 3), ErrorCode::Unsupported, "format version 3, this program reads up to 2");
   expect_refused(wrap(content, 0), ErrorCode::InvalidModel, "format version 0");
+}
+
+// Pictures need version 2: a program of version 1 would take their place for a cube.
+TEST(ExecutableFile, packed_placements) {
+  Executable e;
+  e.buffers = {{"commands", BufferKind::Commands, 0, {}}, {"maps", BufferKind::Activations, 64, {}}};
+  e.placements = {{1, {1, 0, 2, 5, 3, 1}, 3, true, 0, {}, 8}};
+  const auto bytes = write(e);
+  ASSERT_TRUE(bytes) << bytes.error().text();
+  EXPECT_EQ(file::GetFile(bytes->data())->version(), 2U);
+  const std::vector<uint8_t> content = content_of(*bytes);
+  expect_refused(wrap(content, 1), ErrorCode::InvalidModel, "version 1, what it holds is of version 2");
+
+  e.placements[0] = {1, {1, 0, 2, 2, 16, 1}, 3, true, 0, {}, 0};
+  const auto plain = write(e);
+  ASSERT_TRUE(plain) << plain.error().text();
+  EXPECT_EQ(file::GetFile(plain->data())->version(), 1U);
+  EXPECT_EQ(flatbuffers::GetRoot<file::Content>(content_of(*plain).data())->packed_placements(), nullptr);
+
+  // The pitch of the second picture, and whose it is.
+  e.placements.assign(2, {1, {1, 0, 2, 5, 3, 1}, 3, true, 0, {}, 8});
+  const std::vector<uint8_t> two = content_of(*write(e));
+  const auto changed = [&](int64_t pitch, int32_t placement) {
+    std::vector<uint8_t> content_bytes = two;
+    const auto* second =
+        flatbuffers::GetRoot<file::Content>(content_bytes.data())->packed_placements()->Get(1);
+    const file::PackedPlacement other(pitch, placement);
+    std::memcpy(content_bytes.data() + (reinterpret_cast<const uint8_t*>(second) - content_bytes.data()),
+                &other, sizeof other);
+    return wrap(content_bytes);
+  };
+  EXPECT_TRUE(read(changed(8, 1)));
+  expect_refused(changed(0, 1), ErrorCode::InvalidModel, "placement 1 has the pitch 0");
+  expect_refused(changed(-8, 1), ErrorCode::InvalidModel, "placement 1 has the pitch -8");
+  expect_refused(changed(8, 2), ErrorCode::InvalidModel, "the pitch of placement 2 of 2");
+  expect_refused(changed(8, -1), ErrorCode::InvalidModel, "the pitch of placement -1");
+  expect_refused(changed(8, 0), ErrorCode::InvalidModel, "placement 0 has the pitch 8 too");
+  expect_refused(changed(INT64_MAX, 1), ErrorCode::InvalidModel, "leave buffer 'maps'");
 }
 
 // Who makes a file by hand makes the checksums right: what comes through must still satisfy verify().

@@ -45,6 +45,7 @@ class RandomExecutable {
     const int64_t h = pick(1, 9), w = pick(1, 9);
     for (int32_t n = below(4); n >= 0; --n) e.placements.push_back(placement(h, w));
     for (size_t p = 0; p < e.placements.size(); ++p) add_steps(e, static_cast<int32_t>(p));
+    if (rng_.one_in(3)) add_packed(e, h, w);
     for (int32_t n = below(3); n > 0; --n)
       e.operators.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(50)});
     e.layers.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9),
@@ -80,7 +81,7 @@ class RandomExecutable {
   }
   Placement placement(int64_t h, int64_t w) {
     const Cube c = cube(h, w, 1);
-    return {below(50), c, pick(1, c.channels), rng_.one_in(2), below(256) - 128, {}};
+    return {below(50), c, pick(1, c.channels), rng_.one_in(2), below(256) - 128, {}, 0};
   }
   HostStep host_step(const Placement& p, int32_t element_bytes) {
     HostStep out;
@@ -98,6 +99,15 @@ class RandomExecutable {
     out.low = -below(129);
     out.high = below(128);
     return out;
+  }
+  // Uploaded and downloaded, but the result of no host step.
+  void add_packed(Executable& e, int64_t h, int64_t w) {
+    Placement p = placement(h, w);
+    p.c = p.cube.channels = pick(1, kMaxPackedChannels);
+    p.pitch = w + below(20);
+    e.steps.push_back({rng_.one_in(2) ? StepKind::Upload : StepKind::Download, -1,
+                       static_cast<int32_t>(e.placements.size())});
+    e.placements.push_back(std::move(p));
   }
   void add_steps(Executable& e, int32_t p) {
     e.steps.push_back({StepKind::Cpu, below(9)});

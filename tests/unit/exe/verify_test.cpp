@@ -46,6 +46,13 @@ Executable sound() {
   return e;
 }
 
+// A picture of 2 rows of 5 pixels of 3 bytes, rows 8 pixels apart, beside `sound`.
+Placement& make_packed(Executable& e) {
+  e.placements.push_back({2, {2, 16, 2, 5, 3, 1}, 3, true, -128, {}, 8});
+  e.steps.push_back({StepKind::Upload, -1, 1});
+  return e.placements.back();
+}
+
 struct Breach {
   const char* name;
   std::function<void(Executable&)> change;
@@ -57,6 +64,11 @@ class Verify : public ::testing::TestWithParam<Breach> {};
 TEST(VerifySound, sound_executables_pass) {
   const Status status = verify(sound());
   EXPECT_TRUE(status) << status.error().text();
+  Executable packed = sound();
+  make_packed(packed).cube.offset = 10000 - 48;  // the last byte that fits
+  EXPECT_TRUE(verify(packed));
+  EXPECT_EQ(format_version(sound()), 1U);
+  EXPECT_EQ(format_version(packed), 2U);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Status random = verify(RandomExecutable(seed).make());
     EXPECT_TRUE(random) << random.error().text();
@@ -129,6 +141,27 @@ const Breach kBreaches[] = {
     BREACH(placement_no_channels, "0 channels", e.placements[0].c = 0),
     BREACH(placement_tensor, "tensor index", e.placements[0].tensor = -2),
     BREACH(placement_zero_point, "no int8", e.placements[0].zero_point = 128),
+    BREACH(packed_one_pixel_short, "2 rows of 5 packed pixels, 4 from one row", make_packed(e).pitch = 4),
+    BREACH(packed_negative_pitch, "-8 from one row", make_packed(e).pitch = -8),
+    BREACH(packed_no_rows, "0 rows", make_packed(e).cube.h = 0),
+    BREACH(packed_no_columns, "0 packed pixels", make_packed(e).cube.w = 0),
+    BREACH(packed_five_channels, "of 5 channels", make_packed(e).c = 5; e.placements[1].cube.channels = 5),
+    BREACH(packed_no_channels, "of 0 channels", make_packed(e).c = 0; e.placements[1].cube.channels = 0),
+    BREACH(packed_slots, "3 channels, 16 of them", make_packed(e).cube.channels = 16),
+    BREACH(packed_int32, "of 4 bytes", make_packed(e).cube.element_bytes = 4),
+    BREACH(packed_slot_of, "channel slots of packed", make_packed(e).slot_of = {2, 1, 0}),
+    BREACH(packed_buffer, "buffer 3 of 3", make_packed(e).cube.buffer = 3),
+    BREACH(packed_in_commands, "command buffer", make_packed(e).cube.buffer = 0),
+    BREACH(packed_offset, "leave buffer 'maps'", make_packed(e).cube.offset = 10000 - 47),
+    BREACH(packed_offset_negative, "leave buffer", make_packed(e).cube.offset = -1),
+    BREACH(packed_rows_wrap, "leave buffer", make_packed(e).cube.h = int64_t{1} << 40;
+           e.placements[1].pitch = int64_t{1} << 40),
+    BREACH(packed_tensor, "tensor index -1", make_packed(e).tensor = -1),
+    BREACH(packed_zero_point, "no int8", make_packed(e).zero_point = 300),
+    BREACH(packed_requantized, "packed pixels, which are uploaded only", make_packed(e);
+           e.steps[3].placement = 1),
+    BREACH(packed_gathered, "packed pixels, which are uploaded only", make_packed(e);
+           e.steps[4].placement = 1),
     BREACH(host_no_region, "no source cube", e.host_steps[0].regions.clear()),
     BREACH(host_region, "cube in buffer", e.host_steps[0].regions[0].buffer = -1),
     BREACH(host_regions_differ, "region 1 is 2x5", e.host_steps[1].regions.push_back({2, 0, 2, 5, 16, 1})),

@@ -51,6 +51,15 @@ TEST(Cost, BytesAreTileWeightsOperandsOutputAndProgram) {
   EXPECT_EQ(rk3588::bytes_moved(t, 100), 8192 + 65536 + 800);
 }
 
+// Pixels of 3 bytes are 3 bytes, whatever the atoms they become.
+TEST(Cost, PackedPixelsAreReadAsTheyLie) {
+  rk3588::ConvTask t = task(3, 64, 16, 16, 3);
+  const int64_t cube = rk3588::bytes_moved(t, 100), cycles = rk3588::mac_cycles(t);
+  t.packed = 3;
+  EXPECT_EQ(cube - rk3588::bytes_moved(t, 100), 16 * 16 * (16 - 3));
+  EXPECT_EQ(rk3588::mac_cycles(t), cycles);
+}
+
 TEST(Cost, TimeIsTheLongerOfMultiplyingAndMovingAndTheTask) {
   lower::LoweredLayer lowered;
   lowered.tasks.push_back({task(64, 64, 160, 160, 3), lower::TaskShape::Direct, {}, 64, 0});

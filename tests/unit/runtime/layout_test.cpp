@@ -87,6 +87,35 @@ TEST(Layout, DownloadIsTheInverse) {
       }
 }
 
+// Rows of pixels as they are on the host, a pitch apart.
+TEST(Layout, PackedRowsAreCopied) {
+  for (const Shape shape : {Shape{1, 1, 1}, {3, 5, 3}, {4, 16, 2}, {7, 31, 4}, {2, 33, 1}})
+    for (const bool is_uint8 : {false, true})
+      for (const int64_t gap : {0, 1, 11}) {
+        exe::Placement placement = placement_of(shape, is_uint8);
+        placement.cube.channels = shape.c;
+        placement.pitch = shape.w + gap;
+        ASSERT_EQ(placement_bytes(placement), shape.h * (shape.w + gap) * shape.c);
+        const std::vector<uint8_t> host = random_bytes(static_cast<size_t>(shape.h * shape.w * shape.c), 7);
+        std::vector<uint8_t> rows(static_cast<size_t>(placement_bytes(placement)), 0x55);
+        upload(host, placement, rows);
+        for (int64_t y = 0; y < shape.h; ++y)
+          for (int64_t i = 0; i < placement.pitch * shape.c; ++i) {
+            const int got = static_cast<int8_t>(rows[static_cast<size_t>(y * placement.pitch * shape.c + i)]);
+            int want = placement.zero_point;
+            if (i < shape.w * shape.c) {
+              const uint8_t stored = host[static_cast<size_t>(y * shape.w * shape.c + i)];
+              want = is_uint8 ? int{stored} - 128 : int{static_cast<int8_t>(stored)};
+            }
+            ASSERT_EQ(got, want) << shape.h << "x" << shape.w << "x" << shape.c << ", gap " << gap << " at "
+                                 << y << "," << i;
+          }
+        std::vector<uint8_t> back(host.size(), 0x55);
+        download(rows, placement, back);
+        EXPECT_EQ(back, host);
+      }
+}
+
 TEST(Layout, GatherTakesEachChannelFromItsRegionAndSlot) {
   const Shape shape{3, 5, 21};
   const exe::Placement placement = placement_of(shape, false);
