@@ -86,6 +86,8 @@ class Compiler {
 
   Status lower_op(size_t op) {
     if (!ir::is_convolution_like(graph_.ops[op].kind)) {
+      if (const int32_t by = chosen_.sum_of(op); by >= 0)
+        return lower_npu(*layer_of_[static_cast<size_t>(by)]);
       if (chosen_.runs_on_device(op)) return lower_on_device(op);
       run_on_cpu(op);
       return {};
@@ -93,7 +95,7 @@ class Compiler {
     const plan::LayerPlan* layer = layer_of_[op];
     if (layer == nullptr)
       return fail(ErrorCode::InvalidArgument, "the plan has no layer for operator {}", op);
-    if (layer->on_npu()) return lower_npu(*layer);
+    if (layer->on_npu()) return layer->sum >= 0 ? Status() : lower_npu(*layer);
     if (options_.no_fallback)
       return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), layer->refusal);
     run_on_cpu(op);
@@ -180,21 +182,35 @@ class Compiler {
     const lower::InputCube input = cube.layout.plain()
                                        ? lower::plain_input(g, address_of(cube.placement))
                                        : lower::InputCube{address_of(cube.placement), cube.layout};
+    const rk3588::SymbolicAddress addend = addend_of(chosen);
+    const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
     const int32_t scratch = plan_.memory.allocations();
     const lower::LoweredLayer lowered = PERAXIS_TRY(
         lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
-                                 true, by_tasks ? home_of(op.outputs[0]) : rk3588::SymbolicAddress{}));
+                                 true, by_tasks ? home_of(output) : rk3588::SymbolicAddress{}, addend));
     plan_.memory.touch(input.address.allocation, clock_);
+    if (addend.allocation >= 0) plan_.memory.touch(addend.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     for (int32_t a = scratch; a < plan_.memory.allocations(); ++a) plan_.memory.touch(a, clock_);
     add_tasks(chosen.op, lowered);
-    finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
+    finish_layer(chosen, lowered);
     exe::LayerPlan record = layer_record(chosen);
     record.tasks = static_cast<int32_t>(lowered.tasks.size());  // alone, a layer's input is never scattered
     plan_.layers.push_back(std::move(record));
     return {};
+  }
+
+  // The activation that the layer's tasks add, with memory for their dummy channels; nowhere: none.
+  rk3588::SymbolicAddress addend_of(const plan::LayerPlan& chosen) {
+    if (chosen.sum < 0) return {};
+    const lower::Geometry& g = chosen.geometry;
+    const Cube cube = to_device(chosen.addend, {g.out_rows(), g.out_w, g.out_c}, false);
+    const rk3588::SymbolicAddress address = address_of(cube.placement);
+    plan_.memory.at_least(address.allocation,
+                          address.offset + g.out_rows() * g.out_w * lower::output_slots(g));
+    return address;
   }
 
   // Integer operands state shapes, which the graph is checked against when the executable is loaded.
@@ -342,9 +358,11 @@ class Compiler {
   }
 
   // The output tensor: written by the tasks themselves, or made by a host step from their cubes.
-  void finish_layer(size_t op_index, const lower::Geometry& g, const requant::Layer& layer,
-                    const requant::LayerParams& params, const lower::LoweredLayer& lowered, bool scattered) {
-    const int32_t output = graph_.ops[op_index].outputs[0];
+  void finish_layer(const plan::LayerPlan& chosen, const lower::LoweredLayer& lowered) {
+    const lower::Geometry& g = chosen.geometry;
+    const requant::Layer& layer = chosen.layer;
+    const requant::LayerParams& params = chosen.params;
+    const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const View view{g.out_rows(), g.out_w, g.out_c};
     if (params.host == HostWork::None) {
       const int32_t index =
@@ -355,7 +373,7 @@ class Compiler {
       return;
     }
     exe::HostStep host;
-    host.op = static_cast<int32_t>(op_index);
+    host.op = static_cast<int32_t>(chosen.op);
     host.rounding = static_cast<exe::Rounding>(layer.rounding);
     host.zero_point = layer.z_out;
     host.low = layer.low;
@@ -380,7 +398,7 @@ class Compiler {
     if (params.host == HostWork::Gather) {
       const lower::Layout layout = lower::scattered_layout(lowered, g);
       const rk3588::SymbolicAddress place{lowered.regions[0].allocation, lowered.regions[0].offset};
-      if (scattered)
+      if (chosen.scattered)
         add_placement(output, view, place, layout);
       else
         state(output).scattered = {view, make_placement(output, view, place, layout), std::move(host),
@@ -410,6 +428,8 @@ class Compiler {
   }
 
   Result<Compiled> finish() {
+    // A layer with a sum is compiled where the sum is.
+    std::ranges::stable_sort(plan_.layers, {}, &exe::LayerPlan::op);
     const int64_t largest_live_bytes = plan_.memory.peak_live_bytes();
     exe::Executable out = PERAXIS_TRY(assemble(std::move(plan_)));
     out.target = options_.target;
@@ -461,17 +481,31 @@ exe::LayerPlan layer_record(const plan::LayerPlan& layer) {
   return out;
 }
 
+namespace {
+
+const requant::LayerCertificate& sum_certificate(const plan::Plan& plan, int32_t convolution) {
+  return std::ranges::find(plan.layers, static_cast<size_t>(convolution), &plan::LayerPlan::op)->certificate;
+}
+
+}  // namespace
+
 std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan) {
   std::vector<exe::OperatorPlan> out;
   const std::vector<bool> dead = ir::dead_operators(graph);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
     const bool npu = plan.runs_on_device(op);
-    const int32_t whole = plan.part_of(op);
-    out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu",
-                   whole >= 0                  ? fmt::format("computed by the tasks of operator {}", whole)
-                   : op < plan.refusals.size() ? plan.refusals[op]
-                                               : std::string()});
+    const int32_t whole = plan.part_of(op), sum = plan.sum_of(op);
+    std::string reason;
+    if (whole >= 0)
+      reason = fmt::format("computed by the tasks of operator {}", whole);
+    else if (sum >= 0)
+      reason =
+          fmt::format("computed by the tasks of operator {}, at most {} from the reference's two operators",
+                      sum, sum_certificate(plan, sum).max());
+    else if (op < plan.refusals.size())
+      reason = plan.refusals[op];
+    out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu", std::move(reason)});
   }
   return out;
 }
@@ -499,6 +533,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.histograms = options.histograms;
   out.convolutions_only = options.convolutions_only;
   out.tables = options.tables;
+  out.fused_adds = options.fused_adds;
   out.ppu = options.ppu;
   out.progress = options.progress;
   return out;
@@ -518,24 +553,32 @@ Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) 
   return compile(graph, options, plan);
 }
 
-ir::Graph extract_operator(const ir::Graph& graph, size_t op_index) {
-  const ir::Op& op = graph.ops[op_index];
+ir::Graph extract_operator(const ir::Graph& graph, size_t op) {
+  const size_t ops[] = {op};
+  return extract_operators(graph, ops);
+}
+
+ir::Graph extract_operators(const ir::Graph& graph, std::span<const size_t> ops) {
   ir::Graph out;
-  out.name = fmt::format("{}/{}", graph.name, op_index);
+  out.name = fmt::format("{}/{}", graph.name, ops.front());
   out.tensors.resize(graph.tensors.size());
   auto keep = [&](int32_t t) { out.tensors[static_cast<size_t>(t)] = graph.tensor(t); };
-  for (const int32_t t : op.inputs) {
-    if (t == ir::kAbsent) continue;
-    keep(t);
-    if (!graph.tensor(t).is_constant &&
-        std::find(out.inputs.begin(), out.inputs.end(), t) == out.inputs.end())
-      out.inputs.push_back(t);
+  const auto made = [&](int32_t t) {
+    return std::ranges::any_of(out.ops,
+                               [&](const ir::Op& op) { return std::ranges::count(op.outputs, t) > 0; });
+  };
+  for (const size_t index : ops) {
+    const ir::Op& op = graph.ops[index];
+    for (const int32_t t : op.inputs) {
+      if (t == ir::kAbsent) continue;
+      keep(t);
+      if (!graph.tensor(t).is_constant && !made(t) && std::ranges::count(out.inputs, t) == 0)
+        out.inputs.push_back(t);
+    }
+    for (const int32_t t : op.outputs) keep(t);
+    out.ops.push_back(op);
   }
-  for (const int32_t t : op.outputs) {
-    keep(t);
-    out.outputs.push_back(t);
-  }
-  out.ops.push_back(op);
+  out.outputs = graph.ops[ops.back()].outputs;
   return out;
 }
 
