@@ -94,7 +94,9 @@ class Fuser {
     if (layer == nullptr || !layer->on_npu() || readers_[static_cast<size_t>(tensor)] != 1) return nullptr;
     const lower::Geometry& g = layer->geometry;
     const ir::Nhwc map = ir::nhwc(graph_.tensor(tensor));
-    if (g.groups > 1 || g.inserts() || map != ir::Nhwc{1, g.out_rows(), g.out_w, g.out_c}) return nullptr;
+    // No recorded stream adds a tensor in a depthwise task, and blocks of groups leave gaps between channels.
+    if (g.depthwise || g.groups > 1 || g.inserts() || map != ir::Nhwc{1, g.out_rows(), g.out_w, g.out_c})
+      return nullptr;
     // The tasks read the other map for dummy channels too. Behind its own they may be what the tasks write,
     // when both lie in the output of one concatenation.
     const bool dummies = lower::output_slots(g) > lower::round_up(g.out_c, rk3588::kAtomBytes);

@@ -8,7 +8,8 @@ namespace peraxis::plan {
 
 // Changes the layers of `plan` whose ADD is to be done by their tasks: LayerPlan::sum and addend, params,
 // certificate and Plan::summed_by. The layers' costs must be those of their parameters. A pair is fused when
-//  - both run on the NPU, under `auto` or hw-multiply, not `exact`, and PlannerOptions::fused_adds;
+//  - both run on the NPU, under `auto` or hw-multiply, not `exact`, and PlannerOptions::fused_adds; the
+//    convolution is direct, without groups (depthwise tasks that add a tensor are in no recorded stream);
 //  - nothing else reads the convolution's output, and both operands of the ADD are activations of its shape;
 //  - one set of channels expresses it within requant::kMostSumDifference;
 //  - its estimate is below that of the two operators;
