@@ -13,8 +13,8 @@ namespace {
 
 using requant::Strategy;
 
-// How many times the share of differing outputs that a convolution is expected to have alone, or
-// kFastMismatch where that is more, it may have with the sum.
+// The share of the sum's outputs expected to differ may be so many times that of the convolution alone, or
+// kFastMismatch where that is more.
 constexpr double kMostMoreMismatch = 1.5;
 
 // What a layer becomes.
@@ -119,7 +119,7 @@ class Fuser {
     if (!fused) return tl::make_unexpected(std::move(fused).error());
     const double before = layer->certificate.expected();
     const double most = options.max_mismatch ? before : kMostMoreMismatch * std::max(before, kFastMismatch);
-    if (fused->convolution_expected > most) return std::nullopt;
+    if (fused->certificate.expected() > most) return std::nullopt;
     lower::MemoryPlan scratch;
     const auto lowered =
         lower::lower_convolution(graph_, layer->op, layer->layer, fused->params,

@@ -13,8 +13,9 @@ namespace peraxis::plan {
 //  - nothing else reads the convolution's output, and both operands of the ADD are activations of its shape;
 //  - one set of channels expresses it within requant::kMostSumDifference;
 //  - its estimate is below that of the two operators;
-//  - its convolution is expected to differ at most 1.5 times as often as before, or as kFastMismatch; with a
-//    budget (max_mismatch) not more often than before, and the ADD equals the reference.
+//  - of its outputs a share is expected to differ that is at most 1.5 times that of the convolution's before,
+//    or 1.5 kFastMismatch; with a budget (max_mismatch) not more than before, and the ADD equals the
+//    reference.
 Status fuse_sums(const Network& network, Plan& plan);
 
 }  // namespace peraxis::plan

@@ -107,7 +107,6 @@ Result<FusedSum> fuse_sum(const Layer& layer, const ElementParams& sum, const st
   out.params.sum = sum;
   const ChannelSet& set = out.params.sets.front();
   out.certificate = certify(layer, out.params, false);
-  out.convolution_expected = out.certificate.expected();
   out.certificate.max_any_reading = 0;
   std::vector<Sums> sums;
   for (const TieReading& reading : kReadings) {

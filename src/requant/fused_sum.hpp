@@ -23,7 +23,6 @@ struct FusedSum {
   // Of the sum, over every reachable accumulator and every value of the other operand. `differing` is the
   // number of such pairs over the 256 values, rounded up, so that it compares with the accumulators.
   LayerCertificate certificate;
-  double convolution_expected = 0;  // share of the convolution's outputs expected to differ, before the sum
 };
 
 // `layer` is the convolution, `sum` the parameters of the ADD with the convolution's output as `a`,
