@@ -58,7 +58,7 @@ class Layers(CliTest):
         self.assertEqual(list(report["estimate"]), CONSTANTS)
         self.assertEqual(len(report["layers"]), 35)
         for layer in report["layers"]:
-            self.assertEqual(list(layer), ["op", "kind", "name", "device", "strategy", "reason", "sets", "macs", *COST_KEYS,
+            self.assertEqual(list(layer), ["op", "kind", "name", "device", "strategy", "reason", "sets", "macs", "sum", *COST_KEYS,
                                            "certificate", "expected_mismatch_percent"])
             self.assertEqual((layer["device"], layer["kind"], layer["reason"]), ("npu", "conv_2d", None))
             certificate = layer["certificate"]
@@ -73,8 +73,9 @@ class Layers(CliTest):
         self.assertEqual(list(report["other_operators"]), COST_KEYS)
         self.assertEqual(list(report["other_operators_on_npu"]), COST_KEYS)
         self.assertEqual(sorted(o["op"] for o in report["operators"] + report["layers"]), list(range(51)))
+        sums = {layer["sum"] for layer in report["layers"]}  # their reason says whose tasks do them
         for operator in report["operators"]:
-            self.assertEqual(operator["reason"] is None, operator["device"] == "npu", operator)
+            self.assertEqual(operator["reason"] is None, operator["device"] == "npu" and operator["op"] not in sums, operator)
         self.assertEqual(list(report["pareto"][0]), ["tasks", "estimated_ms", "expected_mismatch_percent", "exact_layers"])
 
     def test_totals_are_the_sums(self):
@@ -339,6 +340,23 @@ class Estimate(CliTest):
         times = [plan("--convolutions-only", "--host-step-us", us)["other_operators"]["estimated_ms"] for us in ("0", "1000")]
         self.assertAlmostEqual(times[1] - times[0], stops, places=9)
         self.assertEqual(plan()["other_operators"]["host_values"], 0)  # all of them run on the NPU
+
+    def test_sums_in_the_tasks_of_convolutions(self):
+        report, without = plan(), plan("--no-fused-add")
+        sums = {layer["sum"]: layer for layer in report["layers"] if layer["sum"] is not None}
+        adds = {o["op"]: o for o in report["operators"] if o["kind"] == "add"}
+        self.assertEqual(sorted(sums), sorted(adds))
+        self.assertEqual(len(sums), 3)
+        self.assertEqual({layer["sum"] for layer in without["layers"] + plan("--accuracy", "exact")["layers"]}, {None})
+        self.assertEqual(without["total"]["tasks"] - report["total"]["tasks"], 3)
+        self.assertLess(report["total"]["estimated_ms"], without["total"]["estimated_ms"])
+        text = call("plan", MODEL)[0].decode()
+        for op, layer in sums.items():
+            reason = (f"computed by the tasks of operator {layer['op']}, at most {layer['certificate']['max']} from the reference's "
+                      "two operators")
+            self.assertEqual((adds[op]["device"], adds[op]["reason"]), ("npu", reason))
+            self.assertIn(reason, text)
+            self.assertNotIn(reason, call("plan", MODEL, "--no-fused-add")[0].decode())
 
     def test_operators_on_the_npu_cost_tasks_and_bytes(self):
         report = plan("--task-us", "1000", "--bandwidth-gbs", "0.01", "--clock-ghz", "10")
