@@ -46,10 +46,16 @@ class Fuser {
         if (graph_.ops[op].kind == ir::OpKind::Concatenation) joined_[static_cast<size_t>(t)] = true;
       }
     for (const int32_t t : graph_.outputs) ++readers_[static_cast<size_t>(t)];
-    // A part of a map lies in the map's place.
-    for (size_t op = graph_.ops.size(); op-- > 0;)
-      if (network.on_device[op] && !lower::device_views(graph_, op).empty())
-        for (const int32_t t : graph_.ops[op].outputs) joined_[static_cast<size_t>(t)] = true;
+    // A part of a map lies in the map's place, wherever that is, and a map where all its parts are joined.
+    for (size_t op = graph_.ops.size(); op-- > 0;) {
+      if (!network.on_device[op] || lower::device_views(graph_, op).empty()) continue;
+      for (const int32_t t : graph_.ops[op].outputs) {
+        if (joined_[static_cast<size_t>(t)])
+          for (const int32_t whole : lower::device_inputs(graph_, op, network.forms[op]))
+            joined_[static_cast<size_t>(whole)] = true;
+        joined_[static_cast<size_t>(t)] = true;
+      }
+    }
   }
 
   Status run() {
@@ -70,6 +76,7 @@ class Fuser {
       layer.params = std::move(best->sum.params);
       layer.certificate = std::move(best->sum.certificate);
       layer.cost = best->cost;
+      layer.reason.clear();  // the strategy is hw-multiply
     }
     return {};
   }

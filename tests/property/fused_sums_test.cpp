@@ -242,7 +242,7 @@ Case all_sums(uint64_t seed) {
 }
 
 TEST(FusedSums, TheBoundIsWhatComesOutOverAllAccumulatorsAndOperands) {
-  int pairs = 0, with_difference = 0;
+  int pairs = 0, with_difference = 0, changed = 0;
   for (uint64_t i = 0; i < 40 && !HasFailure(); ++i) {
     const Case test = all_sums(first_seed(980'000 + i));
     SCOPED_TRACE(fmt::format("seed {}", test.seed));
@@ -269,9 +269,26 @@ TEST(FusedSums, TheBoundIsWhatComesOutOverAllAccumulatorsAndOperands) {
       with_difference += count > 0 ? 1 : 0;
     }
     ++pairs;
+    // What the certificate says of the chip's open tie rules, one at a time.
+    using machine::Switches;
+    const requant::LayerCertificate& certificate = plan.layers.front().certificate;
+    for (const Switches& reading :
+         {Switches{.bs_ties = machine::Ties::Up}, Switches{.out_cvt_offset_inside = true},
+          Switches{.out_cvt_ties = machine::Ties::Even}}) {
+      const auto other =
+          run_on_machine(*executable, test.inputs, nullptr, machine::Options{.switches = reading});
+      ASSERT_TRUE(other) << other.error().text();
+      const std::vector<int> found = differences(tensor, (*other)[0], (*want)[0]);
+      EXPECT_LE(*std::ranges::max_element(found), certificate.max_any_reading);
+      if (certificate.every_reading) {
+        EXPECT_EQ(found, apart);
+      }
+      changed += *other != *outputs ? 1 : 0;
+    }
   }
   EXPECT_GT(pairs, 8);
   EXPECT_GT(with_difference, 20);
+  EXPECT_GT(changed, 0) << "by a reading";
 }
 
 // --- which pairs are taken
