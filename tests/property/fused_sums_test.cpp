@@ -451,5 +451,42 @@ TEST(FusedSumPairs, WaitForTheOtherOperand) {
   expect_within_bounds(test, plan, *executable, seen);
 }
 
+// Both parts of a map and the sum of the map with what was made of it, joined: the map and the sum lie in one
+// cube, one behind the other. With 48 channels the tasks would read the map's dummy channels where they
+// write.
+TEST(FusedSumPairs, LeaveNeighboursWithDummyChannels) {
+  for (const int32_t channels : {48, 64}) {
+    Residual r;
+    r.x = r.plain(r.x, channels, ir::Activation::None);
+    const ir::QuantParams quant = r.b.graph().tensor(r.x).quant;
+    const auto like = [&](int32_t c) {
+      std::vector<int32_t> shape = r.b.shape(r.x);
+      shape[3] = c;
+      return r.b.add_tensor(shape, quant.scale[0], quant.zero_point[0]);
+    };
+    const int32_t first = like(16), second = like(channels - 16);
+    r.b.op(ir::OpKind::SplitV, {r.x, r.b.constant({2}, {16, channels - 16}), r.b.constant({1}, {3})}, first,
+           ir::SplitAttributes{2});
+    r.b.graph().ops.back().outputs.push_back(second);
+    const int32_t branch = r.plain(r.x, channels, ir::Activation::None);
+    r.b.graph().tensors[static_cast<size_t>(branch)].quant.scale[0] = 0.8F * quant.scale[0];
+    const int32_t sum = r.b.op(ir::OpKind::Add, {r.x, branch}, like(channels), ir::BinaryAttributes{});
+    const int32_t joined = r.b.op(ir::OpKind::Concatenation, {first, second, sum}, like(2 * channels),
+                                  ir::ConcatenationAttributes{3, ir::Activation::None});
+    r.sum = r.plain(joined, 16, ir::Activation::None);
+    const Case test = r.test({r.branch});
+    const compiler::Options options = with_sums(test, "auto");
+    const plan::Plan plan = plan_of(test, options);
+    EXPECT_EQ(fused(plan), channels == 64 ? 1 : 0);
+    EXPECT_TRUE(plan.placing.homes.contains(r.x) && plan.placing.homes.contains(sum)) << "in one cube";
+    const auto executable = compiler::compile(test.graph, options, plan);
+    ASSERT_TRUE(executable) << executable.error().text();
+    Activations seen;
+    const auto outputs = run_on_machine(*executable, test.inputs, &seen);
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    expect_within_bounds(test, plan, *executable, seen);
+  }
+}
+
 }  // namespace
 }  // namespace peraxis::property
