@@ -19,6 +19,13 @@ exe::LayerPlan plan_of(const std::vector<exe::LayerPlan>& layers, const ir::Grap
   return cpu;
 }
 
+// The operators whose work the tasks of `op` do, the last one's output being theirs.
+std::vector<size_t> operators_of(const plan::Plan& plan, size_t op) {
+  for (const plan::LayerPlan& layer : plan.layers)
+    if (layer.op == op && layer.sum >= 0) return {op, layer.last_op()};
+  return {op};
+}
+
 }  // namespace
 
 Result<TensorMap> reference_activations(const ir::Graph& graph, InputSpans inputs,
@@ -80,12 +87,14 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   out.op = op;
   const bool convolution = ir::is_convolution_like(graph.ops[op].kind);
   const bool on_device = plan.runs_on_device(op);
-  if (!convolution && (!on_device || plan.part_of(op) >= 0)) {
+  if (!convolution && (!on_device || plan.part_of(op) >= 0 || plan.sum_of(op) >= 0)) {
     out.plan = plan_of({}, graph, op);
-    if (on_device) out.plan.device = "npu";  // its output is nowhere: nothing to compare
+    // Its output is nowhere, or compared with the convolution that writes it: nothing to compare.
+    if (on_device) out.plan.device = "npu";
     return out;
   }
-  const ir::Graph alone = compiler::extract_operator(graph, op);
+  const std::vector<size_t> ops = operators_of(plan, op);
+  const ir::Graph alone = compiler::extract_operators(graph, ops);
   const plan::Plan single = plan::plan_of_operator(plan, op);
   exe::Executable executable = PERAXIS_TRY(compiler::compile(alone, build, single));
   out.plan = plan_of(executable.layers, alone, 0);
@@ -106,7 +115,7 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   const Execution run = PERAXIS_TRY(run_on_device("sim", std::move(executable), inputs, threads));
   TensorMap got;
   for (size_t i = 0; i < run.outputs.size(); ++i) got[alone.outputs[i]] = run.outputs[i];
-  out.isolated = compare_outputs(graph, op, got, reference);
+  out.isolated = compare_outputs(graph, ops.back(), got, reference);
   return out;
 }
 

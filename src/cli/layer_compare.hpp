@@ -50,7 +50,8 @@ struct LayerComparison {
   std::optional<Difference> accumulated;  // none when the run did not keep the tensor
 };
 
-// The operator alone, compiled as the whole model's plan has it, and run with the reference's activations.
+// The operator alone, compiled as the whole model's plan has it, and run with the reference's activations. A
+// convolution that does the ADD behind it is compared by the sum, and the ADD has no comparison of its own.
 Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, const TensorMap& reference,
                                          const compiler::Options& build, const plan::Plan& plan, int threads);
 

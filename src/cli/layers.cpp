@@ -103,16 +103,21 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
   if (operators.empty()) return {};
   std::map<std::pair<std::string, std::string>, int64_t> by_reason;  // kind and reason -> how many
   int64_t on_npu = 0;
+  std::string sums;
   for (const exe::OperatorPlan& o : operators) {
-    if (o.device == "npu")
+    if (o.device == "npu") {
       ++on_npu;
-    else if (static_cast<size_t>(o.op) < graph.ops.size())
+      // An ADD in the tasks of a convolution, with the bound on what both may differ by.
+      const auto op = static_cast<size_t>(o.op);
+      if (op < graph.ops.size() && graph.ops[op].kind == ir::OpKind::Add && !o.reason.empty())
+        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason));
+    } else if (static_cast<size_t>(o.op) < graph.ops.size())
       ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason}];
   }
   std::string out = fmt::format("{} of {} other operators run on the NPU\n", on_npu, operators.size());
   for (const auto& [what, count] : by_reason)
     out += fmt::format("  {} {} on cpu: {}\n", count, what.first, printable(what.second));
-  return out;
+  return out + sums;
 }
 
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,

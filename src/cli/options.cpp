@@ -118,6 +118,9 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                           "no operator through the chip's look-up table, which nobody has tried for int8 on "
                           "an RK3588"),
              options);
+  note_given(app.add_flag("--no-fused-add", options.no_fused_add,
+                          "no convolution does the ADD behind it in its own tasks, where 'fast' may differ"),
+             options);
   note_given(app.add_flag("--no-ppu", options.no_ppu,
                           "no task of the pooling block: averages as convolutions, maxima on the CPU"),
              options);
@@ -174,6 +177,7 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   out.no_fallback = options.no_fallback;
   out.convolutions_only = options.convolutions_only;
   out.tables = !options.no_tables;
+  out.fused_adds = !options.no_fused_add;
   out.ppu = !options.no_ppu;
   out.packed_input = !options.no_packed_input;
   out.strategy_options = options.strategy_options;

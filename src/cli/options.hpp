@@ -22,6 +22,7 @@ struct BuildOptions {
   std::string reference = "litert-ref";
   bool convolutions_only = false;
   bool no_tables = false;
+  bool no_fused_add = false;
   bool no_ppu = false;
   bool no_packed_input = false;
   bool no_fallback = false;

@@ -90,6 +90,8 @@ class Compiler {
 
   Status lower_op(size_t op) {
     if (!ir::is_convolution_like(graph_.ops[op].kind)) {
+      if (const int32_t by = chosen_.sum_of(op); by >= 0)
+        return lower_npu(*layer_of_[static_cast<size_t>(by)]);
       if (chosen_.runs_on_device(op)) return lower_on_device(op);
       if (options_.no_fallback && computes_inside(op))
         return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op),
@@ -100,7 +102,7 @@ class Compiler {
     const plan::LayerPlan* layer = layer_of_[op];
     if (layer == nullptr)
       return fail(ErrorCode::InvalidArgument, "the plan has no layer for operator {}", op);
-    if (layer->on_npu()) return lower_npu(*layer);
+    if (layer->on_npu()) return layer->sum >= 0 ? Status() : lower_npu(*layer);
     if (options_.no_fallback)
       return fail(ErrorCode::Unsupported, "{} would run on the CPU: {}", graph_.op_label(op), layer->refusal);
     run_on_cpu(op);
@@ -215,21 +217,35 @@ class Compiler {
     const lower::Geometry& g = chosen.geometry;
     if (op.kind == ir::OpKind::TransposeConv) cpu_constants_.insert(op.inputs[0]);  // the output's shape
     const lower::InputCube input = input_of(chosen);
+    const rk3588::SymbolicAddress addend = addend_of(chosen);
+    const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
     const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
     const int32_t scratch = plan_.memory.allocations();
     const lower::LoweredLayer lowered = PERAXIS_TRY(
         lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
-                                 true, by_tasks ? home_of(op.outputs[0]) : rk3588::SymbolicAddress{}));
+                                 true, by_tasks ? home_of(output) : rk3588::SymbolicAddress{}, addend));
     plan_.memory.touch(input.address.allocation, clock_);
+    if (addend.allocation >= 0) plan_.memory.touch(addend.allocation, clock_);
     for (const lower::Region& region : lowered.regions) plan_.memory.touch(region.allocation, clock_);
     for (int32_t a = scratch; a < plan_.memory.allocations(); ++a) plan_.memory.touch(a, clock_);
     add_tasks(chosen.op, lowered);
-    finish_layer(chosen.op, g, chosen.layer, chosen.params, lowered, chosen.scattered);
+    finish_layer(chosen, lowered);
     exe::LayerPlan record = layer_record(chosen);
     record.tasks = static_cast<int32_t>(lowered.tasks.size());  // alone, a layer's input is never scattered
     plan_.layers.push_back(std::move(record));
     return {};
+  }
+
+  // The activation that the layer's tasks add, with memory for their dummy channels; nowhere: none.
+  rk3588::SymbolicAddress addend_of(const plan::LayerPlan& chosen) {
+    if (chosen.sum < 0) return {};
+    const lower::Geometry& g = chosen.geometry;
+    const Cube cube = to_device(chosen.addend, {g.out_rows(), g.out_w, g.out_c}, false);
+    const rk3588::SymbolicAddress address = address_of(cube.placement);
+    plan_.memory.at_least(address.allocation,
+                          address.offset + g.out_rows() * g.out_w * lower::output_slots(g));
+    return address;
   }
 
   // Integer operands state shapes, which the graph is checked against when the executable is loaded.
@@ -377,9 +393,11 @@ class Compiler {
   }
 
   // The output tensor: written by the tasks themselves, or made by a host step from their cubes.
-  void finish_layer(size_t op_index, const lower::Geometry& g, const requant::Layer& layer,
-                    const requant::LayerParams& params, const lower::LoweredLayer& lowered, bool scattered) {
-    const int32_t output = graph_.ops[op_index].outputs[0];
+  void finish_layer(const plan::LayerPlan& chosen, const lower::LoweredLayer& lowered) {
+    const lower::Geometry& g = chosen.geometry;
+    const requant::Layer& layer = chosen.layer;
+    const requant::LayerParams& params = chosen.params;
+    const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const View view{g.out_rows(), g.out_w, g.out_c};
     if (params.host == HostWork::None) {
       const int32_t index =
@@ -390,7 +408,7 @@ class Compiler {
       return;
     }
     exe::HostStep host;
-    host.op = static_cast<int32_t>(op_index);
+    host.op = static_cast<int32_t>(chosen.op);
     host.rounding = static_cast<exe::Rounding>(layer.rounding);
     host.zero_point = layer.z_out;
     host.low = layer.low;
@@ -415,7 +433,7 @@ class Compiler {
     if (params.host == HostWork::Gather) {
       const lower::Layout layout = lower::scattered_layout(lowered, g);
       const rk3588::SymbolicAddress place{lowered.regions[0].allocation, lowered.regions[0].offset};
-      if (scattered)
+      if (chosen.scattered)
         add_placement(output, view, place, layout);
       else
         state(output).scattered = {view, make_placement(output, view, place, layout), std::move(host),
@@ -445,6 +463,8 @@ class Compiler {
   }
 
   Result<Compiled> finish() {
+    // A layer with a sum is compiled where the sum is.
+    std::ranges::stable_sort(plan_.layers, {}, &exe::LayerPlan::op);
     const int64_t largest_live_bytes = plan_.memory.peak_live_bytes();
     exe::Executable out = PERAXIS_TRY(assemble(std::move(plan_)));
     out.target = options_.target;
@@ -457,7 +477,6 @@ class Compiler {
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});
     if (!chosen_.on_device.empty()) out.operators = operator_records(graph_, chosen_);
-    std::ranges::stable_sort(out.layers, {}, &exe::LayerPlan::op);
     PERAXIS_TRY_NOTE(exe::verify(out), "in an executable this compiler made");
     return Compiled{std::move(out), largest_live_bytes, order_};
   }
@@ -476,74 +495,6 @@ class Compiler {
 
 }  // namespace
 
-std::vector<std::string> strategy_names() {
-  std::vector<std::string> names;
-  for (const Strategy strategy : requant::all_strategies())
-    names.emplace_back(requant::strategy_name(strategy));
-  return names;
-}
-
-exe::LayerPlan layer_record(const plan::LayerPlan& layer) {
-  exe::LayerPlan out;
-  out.op = static_cast<int32_t>(layer.op);
-  out.device = layer.on_npu() ? "npu" : "cpu";
-  out.reason = layer.on_npu() ? layer.reason : layer.refusal;
-  out.macs = layer.geometry.macs();
-  if (!layer.on_npu()) return out;
-  out.strategy = requant::strategy_name(layer.params.strategy);
-  out.tasks = static_cast<int32_t>(layer.cost.tasks);
-  out.every_reading = layer.certificate.every_reading;
-  for (const requant::ChannelCertificate& channel : layer.certificate.channels)
-    out.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
-  return out;
-}
-
-std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan) {
-  std::vector<exe::OperatorPlan> out;
-  const std::vector<bool> dead = ir::dead_operators(graph);
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
-    const bool npu = plan.runs_on_device(op);
-    const int32_t whole = plan.part_of(op);
-    out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu",
-                   whole >= 0                  ? fmt::format("computed by the tasks of operator {}", whole)
-                   : op < plan.refusals.size() ? plan.refusals[op]
-                                               : std::string()});
-  }
-  return out;
-}
-
-Result<plan::PlannerOptions> planner_options(const Options& options) {
-  if (options.target != "rk3588")
-    return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588",
-                options.target);
-  if (options.max_mismatch && !(*options.max_mismatch >= 0 && *options.max_mismatch <= 1))
-    return fail(ErrorCode::InvalidArgument, "the share of outputs that may differ is {}, expected 0 to 1",
-                *options.max_mismatch);
-  plan::PlannerOptions out;
-  if (options.strategy != "auto") {
-    out.forced = requant::strategy_from_name(options.strategy);
-    if (!out.forced)
-      return fail(ErrorCode::InvalidArgument, "strategy '{}' is not known; there are: auto, {}",
-                  options.strategy, fmt::join(strategy_names(), ", "));
-  }
-  out.exact = options.accuracy == Accuracy::Exact && !out.forced;
-  out.max_mismatch = options.max_mismatch;
-  out.reference = options.reference;
-  out.strategy_options = options.strategy_options;
-  out.cost = options.cost;
-  out.limits = {options.max_tile_rows, options.max_task_channels};
-  out.histograms = options.histograms;
-  out.convolutions_only = options.convolutions_only;
-  out.tables = options.tables;
-  out.ppu = options.ppu;
-  out.prefer_npu = options.no_fallback;
-  // Mesa makes a cube of every picture: its strategy is for words beside its own.
-  out.packed_input = options.packed_input && out.forced != Strategy::MesaScale;
-  out.progress = options.progress;
-  return out;
-}
-
 Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options, const plan::Plan& plan) {
   return Compiler(graph, options, plan).run();
 }
@@ -556,27 +507,6 @@ Result<exe::Executable> compile(const ir::Graph& graph, const Options& options) 
   const plan::PlannerOptions planning = PERAXIS_TRY(planner_options(options));
   const plan::Plan plan = PERAXIS_TRY(plan::make_plan(graph, planning));
   return compile(graph, options, plan);
-}
-
-ir::Graph extract_operator(const ir::Graph& graph, size_t op_index) {
-  const ir::Op& op = graph.ops[op_index];
-  ir::Graph out;
-  out.name = fmt::format("{}/{}", graph.name, op_index);
-  out.tensors.resize(graph.tensors.size());
-  auto keep = [&](int32_t t) { out.tensors[static_cast<size_t>(t)] = graph.tensor(t); };
-  for (const int32_t t : op.inputs) {
-    if (t == ir::kAbsent) continue;
-    keep(t);
-    if (!graph.tensor(t).is_constant &&
-        std::find(out.inputs.begin(), out.inputs.end(), t) == out.inputs.end())
-      out.inputs.push_back(t);
-  }
-  for (const int32_t t : op.outputs) {
-    keep(t);
-    out.outputs.push_back(t);
-  }
-  out.ops.push_back(op);
-  return out;
 }
 
 }  // namespace peraxis::compiler

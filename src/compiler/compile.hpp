@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Options {
   std::map<int32_t, std::vector<int64_t>> histograms;
   bool convolutions_only = false;  // every other operator runs on the CPU
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
+  bool fused_adds = true;          // not exact: convolutions may do the ADD behind them (plan/planner.hpp)
   bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
   // Arithmetic of the model on the CPU is an error, and operators run on the NPU wherever they can. Moved
   // data, QUANTIZE of a model input, DEQUANTIZE to a model output and the host's work after tasks are none.
@@ -74,5 +76,7 @@ Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options
 // One operator as a graph of its own: its activations become inputs and outputs, constants are kept.
 // Tensor indices are kept too (unused tensors stay, empty), so reports can name them.
 ir::Graph extract_operator(const ir::Graph& graph, size_t op);
+// The same of several in the order of execution, each but the last read by one behind it alone.
+ir::Graph extract_operators(const ir::Graph& graph, std::span<const size_t> ops);
 
 }  // namespace peraxis::compiler

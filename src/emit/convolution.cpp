@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit/writer.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::emit {
 namespace {
@@ -31,6 +32,8 @@ int64_t block_width(const ConvTask& t) {
   if (t.packed > 0) return t.line;
   return (t.line > 0 ? 1 : 4) * t.in_width;
 }
+constexpr int64_t kAdd = 2, k8Bits = 1, kPerPixel = 1;
+constexpr int64_t kSharedReaders = 5;  // MRDMA and ERDMA take surfaces of one operand in turn
 
 void write_cna(Writer& w, const ConvTask& t) {
   const int64_t mode = t.depthwise ? kDepthwise : kDirect;
@@ -113,20 +116,29 @@ void write_core(Writer& w, const ConvTask& t) {
   w.write(CORE::UNNAMED_3030::VALUE[0]);
 }
 
+// With a tensor that is added BS keeps the convolution to its range, else BN.
+bool bs_relu(const ConvTask& t) {
+  return t.added && t.dpu.relu;
+}
+bool bs_relux(const ConvTask& t) {
+  return bs_relu(t) && t.dpu.relux;
+}
+
 void write_bs(Writer& w, const ConvTask& t) {
   const DpuParams& d = t.dpu;
   if (d.int32_output) {
     w.write(DPU::BS_CFG::BS_BYPASS[1] | DPU::BS_CFG::BS_ALU_BYPASS[1] | DPU::BS_CFG::BS_MUL_BYPASS[1] |
             DPU::BS_CFG::BS_RELU_BYPASS[1]);
   } else {
-    w.write(DPU::BS_CFG::BS_ALU_ALGO[2] | DPU::BS_CFG::BS_ALU_SRC[1] | DPU::BS_CFG::BS_RELU_BYPASS[1] |
+    w.write(DPU::BS_CFG::BS_ALU_ALGO[2] | DPU::BS_CFG::BS_ALU_SRC[1] |
+            DPU::BS_CFG::BS_RELU_BYPASS(bs_relu(t) ? 0 : 1) | DPU::BS_CFG::BS_RELUX_EN(bs_relux(t) ? 1 : 0) |
             DPU::BS_CFG::BS_MUL_BYPASS(d.multiply ? 0 : 1));
   }
   w.write(DPU::BS_ALU_CFG::BS_ALU_OPERAND[0]);
   w.write(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE(d.multiply ? d.bs_shift : 0) |
           DPU::BS_MUL_CFG::BS_MUL_SRC(d.records() ? 1 : 0) |
           DPU::BS_MUL_CFG::BS_MUL_OPERAND(d.scalar_factor));
-  w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT[0]);
+  w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT(bs_relux(t) ? d.relux_compare : 0));
   // Atoms a pixel of one kernel group, minus one (npu/hardware.md 9.10).
   const int64_t size_e = d.int32_output ? 7 : (t.depthwise ? 3 : 1);
   w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) |
@@ -134,6 +146,33 @@ void write_bs(Writer& w, const ConvTask& t) {
           DPU::BS_OW_CFG::OW_SRC(d.records() ? 1 : 0));
   // With records the weight zero point is their B (corrections.md 7.3 item 22), else this scalar.
   w.write(DPU::BS_OW_OP::OW_OP(d.records() || d.int32_output ? 0 : -t.weight_zero_point));
+}
+
+void write_bn(Writer& w, const ConvTask& t) {
+  const DpuParams& d = t.dpu;
+  const bool relu = d.relu && !t.added, scaled = t.added.has_value();
+  const int32_t addend = t.added ? t.added->constant : d.bn_addend;
+  const bool alu = addend != 0;
+  w.write(DPU::BN_CFG::BN_BYPASS(relu || scaled ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(alu ? 0 : 1) |
+          DPU::BN_CFG::BN_ALU_ALGO(alu ? kAdd : 0) | DPU::BN_CFG::BN_MUL_BYPASS(scaled ? 0 : 1) |
+          DPU::BN_CFG::BN_RELU_BYPASS(relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(relu && d.relux ? 1 : 0));
+  w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(addend));
+  // Multiplies, then adds (npu/corrections.md 7.1 item 3); no shift.
+  w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND(t.added ? t.added->factor : 0));
+  w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT(relu && d.relux ? d.relux_compare : 0));
+}
+
+void write_ew(Writer& w, const ConvTask& t) {
+  const bool added = t.added.has_value();
+  w.write(DPU::EW_CFG::EW_BYPASS(added ? 0 : 1) | DPU::EW_CFG::EW_OP_BYPASS(added ? 0 : 1) |
+          DPU::EW_CFG::EW_OP_SRC(added ? 1 : 0) | DPU::EW_CFG::EW_LUT_BYPASS[1] |
+          DPU::EW_CFG::EW_OP_CVT_BYPASS(added ? 0 : 1) |
+          DPU::EW_CFG::EW_RELU_BYPASS(added && t.added->relu ? 0 : 1) |
+          DPU::EW_CFG::EW_ALU_ALGO(added ? kAdd : 0) | DPU::EW_CFG::EDATA_SIZE(added ? k8Bits : 0) |
+          DPU::EW_CFG::EW_DATA_MODE(added ? kPerPixel : 0) | DPU::EW_CFG::EW_CVT_TYPE(added ? 1 : 0));
+  w.write(DPU::EW_CVT_OFFSET_VALUE::EW_OP_CVT_OFFSET(added ? t.added->offset : 0));
+  w.write(DPU::EW_CVT_SCALE_VALUE::EW_OP_CVT_SCALE(added ? t.added->operand_factor : 1));
+  w.write(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT[0]);
 }
 
 void write_dpu(Writer& w, const ConvTask& t) {
@@ -155,22 +194,15 @@ void write_dpu(Writer& w, const ConvTask& t) {
   write_bs(w, t);
   w.write(DPU::WDMA_SIZE_0::CHANNEL_WDMA(t.out_channels));
   w.write(DPU::WDMA_SIZE_1::HEIGHT_WDMA(t.out_height) | DPU::WDMA_SIZE_1::WIDTH_WDMA(t.out_width));
-  const bool alu = d.bn_addend != 0;
-  w.write(DPU::BN_CFG::BN_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_ALU_BYPASS(alu ? 0 : 1) |
-          DPU::BN_CFG::BN_ALU_ALGO(alu ? 2 : 0) | DPU::BN_CFG::BN_MUL_BYPASS[1] |
-          DPU::BN_CFG::BN_RELU_BYPASS(d.relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(d.relux ? 1 : 0));
-  w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(d.bn_addend));
-  w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND[0]);
-  w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT(d.relux ? d.relux_compare : 0));
-  w.write(DPU::EW_CFG::EW_BYPASS[1] | DPU::EW_CFG::EW_OP_BYPASS[1] | DPU::EW_CFG::EW_LUT_BYPASS[1] |
-          DPU::EW_CFG::EW_OP_CVT_BYPASS[1] | DPU::EW_CFG::EW_RELU_BYPASS[1]);
-  w.write(DPU::EW_CVT_OFFSET_VALUE::EW_OP_CVT_OFFSET[0]);
-  w.write(DPU::EW_CVT_SCALE_VALUE::EW_OP_CVT_SCALE[1]);
-  w.write(DPU::EW_RELUX_CMP_VALUE::EW_RELUX_CMP_DAT[0]);
-  w.write(DPU::OUT_CVT_OFFSET::OUT_CVT_OFFSET(d.int32_output ? 0 : d.out_offset));
-  w.write(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE(d.int32_output ? 1 : d.out_scale));
-  w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : d.out_shift) |
-          DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && d.ties_away ? 1 : 0));
+  write_bn(w, t);
+  write_ew(w, t);
+  const int32_t offset = t.added ? t.added->out_offset : d.out_offset;
+  const int32_t scale = t.added ? t.added->out_scale : d.out_scale;
+  const int32_t shift = t.added ? t.added->out_shift : d.out_shift;
+  w.write(DPU::OUT_CVT_OFFSET::OUT_CVT_OFFSET(d.int32_output ? 0 : offset));
+  w.write(DPU::OUT_CVT_SCALE::OUT_CVT_SCALE(d.int32_output ? 1 : scale));
+  w.write(DPU::OUT_CVT_SHIFT::OUT_CVT_SHIFT(d.int32_output ? 0 : shift) |
+          DPU::OUT_CVT_SHIFT::CVT_ROUND(!d.int32_output && (t.added || d.ties_away) ? 1 : 0));
   write_no_register_operands(w);
   w.write(DPU::SURFACE_ADD::SURF_ADD(t.out_plane * (d.int32_output ? 8 : (t.depthwise ? 4 : 2))));
   write_no_table(w);
@@ -178,25 +210,35 @@ void write_dpu(Writer& w, const ConvTask& t) {
 
 void write_rdma(Writer& w, const ConvTask& t) {
   const DpuParams& d = t.dpu;
+  const bool added = t.added.has_value();
+  const SymbolicAddress even = added ? t.added->address : SymbolicAddress{};
+  SymbolicAddress odd = even;
+  if (added) odd.offset += t.added->plane * kAtomBytes;
+  // From the end of a tile's surface to the next but one.
+  const int64_t notch = added ? 2 * t.added->plane - t.out_width * t.out_height : 0;
   w.write(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH(t.out_width));
   w.write(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
   w.write(DPU_RDMA::DATA_CUBE_CHANNEL::CHANNEL(t.out_channels));
-  w.write(DPU_RDMA::SRC_BASE_ADDR::SRC_BASE_ADDR[0]);
+  w.address(DPU_RDMA::SRC_BASE_ADDR::SRC_BASE_ADDR[0], even);
   w.write(DPU_RDMA::BRDMA_CFG::BRDMA_DATA_USE(d.int32_output ? 0 : (d.records() ? 7 : 1)));
   w.address(DPU_RDMA::BS_BASE_ADDR::BS_BASE_ADDR[0], d.int32_output ? SymbolicAddress{} : t.operands);
   w.write(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE[0]);
   w.write(DPU_RDMA::BN_BASE_ADDR::BN_BASE_ADDR[0]);
-  w.write(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE[1]);
-  w.write(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR[0]);
-  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE[0]);
-  w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE[1] |
+  w.write(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE(added ? 0 : 1) |
+          DPU_RDMA::ERDMA_CFG::ERDMA_DATA_SIZE(added ? k8Bits : 0) |
+          DPU_RDMA::ERDMA_CFG::ERDMA_DATA_MODE(added ? kPerPixel : 0));
+  w.address(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR[0], odd);
+  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(notch));
+  w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] |
+          DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE(added ? 0 : 1) |
+          DPU_RDMA::FEATURE_MODE_CFG::COMB_USE(added ? kSharedReaders : 0) |
           DPU_RDMA::FEATURE_MODE_CFG::CONV_MODE(t.depthwise ? kDepthwise : kDirect));
   w.write(DPU_RDMA::SRC_DMA_CFG::LINE_NOTCH_ADDR[0]);
-  w.write(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR[0]);
+  w.write(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR(notch));
   w.write(DPU_RDMA::PAD_CFG::PAD_VALUE[0]);
   w.write(DPU_RDMA::WEIGHT::E_WEIGHT[1] | DPU_RDMA::WEIGHT::N_WEIGHT[1] | DPU_RDMA::WEIGHT::B_WEIGHT[1] |
           DPU_RDMA::WEIGHT::M_WEIGHT[1]);
-  w.write(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH[0]);
+  w.write(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH(notch));
 }
 
 }  // namespace

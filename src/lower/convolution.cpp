@@ -68,6 +68,8 @@ struct Context {
   int32_t shared_output;          // allocation of all regions; -1: one each
   bool pack;                      // false: only shapes, addresses and sizes; constants stay empty
   rk3588::SymbolicAddress place;  // of the first region, when it is given
+  const requant::ElementParams* sum = nullptr;
+  rk3588::SymbolicAddress addend = {};  // of the cube that is added, with `sum`
 };
 
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
@@ -117,6 +119,21 @@ ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const
   task.data_banks = parts.tiling.data_banks;
   task.weight_banks = parts.tiling.weight_banks;
   task.dpu = dpu;
+  if (x.sum != nullptr) {
+    const requant::ElementParams& sum = *x.sum;
+    AddedTensor added;
+    added.plane = parts.out_plane;
+    added.factor = sum.factor;
+    // BS counts from the lower end of the convolution's range, the sum from its zero point.
+    added.constant = (dpu.out_offset + sum.addend) * sum.factor;
+    added.offset = sum.operand_offset;
+    added.operand_factor = sum.operand_factor;
+    added.relu = sum.relu;
+    added.out_scale = sum.scale;
+    added.out_shift = sum.shift;
+    added.out_offset = sum.offset;
+    task.added = added;
+  }
   return task;
 }
 
@@ -170,8 +187,9 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
         task.out_height = rows.rows;
         task.out_channels = slots;
         task.out_channels_real = std::max<int32_t>(real, 1);
-        task.output = {region.allocation,
-                       region.offset + (out_atom + part.out_first + rows.first * part.g.out_w) * kAtomBytes};
+        const int64_t first_byte = (out_atom + part.out_first + rows.first * part.g.out_w) * kAtomBytes;
+        task.output = {region.allocation, region.offset + first_byte};
+        if (task.added) task.added->address = {x.addend.allocation, x.addend.offset + first_byte};
         task.operands = {operands, operand_bytes * first};
         // Windows as lines: the part is one row of outputs, whatever the task calls it.
         rows.first = part.first_row + (p.windows ? 0 : rows.first);
@@ -468,7 +486,7 @@ int64_t output_slots(const Geometry& g) {
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
                                        const TileLimits& limits, MemoryPlan& memory, bool pack,
-                                       rk3588::SymbolicAddress output) {
+                                       rk3588::SymbolicAddress output, rk3588::SymbolicAddress addend) {
   const Geometry own = geometry(graph, op);
   const Margin margin = margin_of(own);
   const Geometry g = with_margin(own, margin);
@@ -493,8 +511,18 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
     const Context whole{own, layer, weights, input, limits, memory, out, -1, pack, {}};
     cube = PERAXIS_TRY(copy_with_margin(whole, margin));
   }
-  const Context x{g,    layer, weights, cube, limits, memory, out, together ? memory.add_activation(0) : -1,
-                  pack, output};
+  const Context x{g,
+                  layer,
+                  weights,
+                  cube,
+                  limits,
+                  memory,
+                  out,
+                  together ? memory.add_activation(0) : -1,
+                  pack,
+                  output,
+                  params.sum ? &*params.sum : nullptr,
+                  addend};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);

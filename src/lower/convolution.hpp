@@ -64,11 +64,14 @@ Layout scattered_layout(const LoweredLayer& lowered, const Geometry& geometry);
 bool takes_scattered_input(const Geometry& geometry);
 
 // `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates. With
-// `output` the regions lie there, one behind the other; else they are new allocations.
+// `output` the regions lie there, one behind the other; else they are new allocations. With params.sum the
+// tasks add the cube at `addend`, which has the output's shape, its channels in their order and, of dummy
+// channels, at least memory for as many slots as the output.
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
                                        const TileLimits& limits, MemoryPlan& memory, bool pack = true,
-                                       rk3588::SymbolicAddress output = {});
+                                       rk3588::SymbolicAddress output = {},
+                                       rk3588::SymbolicAddress addend = {});
 
 // Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
 int64_t output_slots(const Geometry& geometry);

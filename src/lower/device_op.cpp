@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lower/table.hpp"
+#include "requant/fused_sum.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -22,12 +23,25 @@ const DeviceOp* find(ir::OpKind kind) {
 constexpr DeviceText kConvolutionText{"by strategy and size",
                                       "by strategy: each layer has its certificate; `exact`: equal", nullptr};
 
+// plan/fused_sums.hpp
+static_assert(requant::kMostSumDifference == 2);
+constexpr DeviceText kFusedSumText{
+    "none: the convolution before it writes the sum",
+    "at most 2 from the two operators one after the other, stated for each layer, counted over all "
+    "accumulators and operands; not with `exact`",
+    [] {
+      return std::string(
+          "under `fast` and hw-multiply: a direct convolution whose output nothing else reads, in one set of "
+          "channels; both operands of the output's shape; activation none or RELU; not with --no-fused-add");
+    }};
+
 }  // namespace
 
 std::vector<DeviceText> device_texts(ir::OpKind kind) {
   if (ir::is_convolution_like(kind)) return {kConvolutionText};
   std::vector<DeviceText> out;
   if (const DeviceOp* device = find(kind)) out.push_back(device->text);
+  if (kind == ir::OpKind::Add) out.push_back(kFusedSumText);
   if (is_table_operator(kind)) out.push_back(table_text());
   return out;
 }

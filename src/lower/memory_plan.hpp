@@ -2,6 +2,7 @@
 // share one arena: an allocation may take the place of another whose last use is before its first.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,11 @@ class MemoryPlan {
   int32_t add_activation(int64_t bytes);
   void grow_activation(int32_t allocation, int64_t bytes) {  // before place()
     entries_[static_cast<size_t>(allocation)].bytes += bytes;
+  }
+  // The activation is at least so large; before place().
+  void at_least(int32_t allocation, int64_t bytes) {
+    int64_t& now = entries_[static_cast<size_t>(allocation)].bytes;
+    now = std::max(now, bytes);
   }
   // Of either kind, so far: the next one's number.
   int32_t allocations() const { return static_cast<int32_t>(entries_.size()); }

@@ -147,9 +147,12 @@ class Placer {
       if (!network_.made_on_npu[t] && !network_.npu_readers[t].empty())
         placing_.layouts[t] = plain_layout_of(graph_, static_cast<int32_t>(t));
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
-      if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu())
+      if (const int32_t by = plan_.sum_of(op); by >= 0)
+        PERAXIS_TRY_NOTE(place_layer(*layer_of_[static_cast<size_t>(by)]), "while planning {}",
+                         graph_.op_label(op));
+      else if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu() && layer->sum < 0)
         PERAXIS_TRY_NOTE(place_layer(*layer), "while planning {}", graph_.op_label(op));
-      else if (plan_.on_device[op] && plan_.part_of(op) < 0)
+      else if (layer == nullptr && plan_.on_device[op] && plan_.part_of(op) < 0)
         PERAXIS_TRY_NOTE(place_device_op(op), "while planning {}", graph_.op_label(op));
     }
     find_homes();
@@ -212,7 +215,7 @@ class Placer {
     if (placing_.is_packed(tensor)) input = lower::packed_input(layer.geometry, {0, 0});
     const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
         graph_, layer.op, layer.layer, layer.params, input, network_.options.limits, scratch_, false));
-    const int32_t output = op.outputs[0];
+    const int32_t output = graph_.ops[layer.last_op()].outputs[0];
     layout(output) = lower::plain_layout(layer.geometry.out_c);
     written(output) = layer.params.host == requant::HostWork::None ? lower::output_slots(layer.geometry)
                                                                    : layout(output).slots;

@@ -8,6 +8,7 @@
 
 #include "ir/operands.hpp"
 #include "plan/candidates.hpp"
+#include "plan/fused_sums.hpp"
 #include "plan/partition.hpp"
 #include "plan/placing.hpp"
 
@@ -145,7 +146,7 @@ void sum_up(const Network& network, Plan& plan) {
   }
   plan.expected = outputs > 0 ? differing / outputs : 0;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
+    if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op] || plan.sum_of(op) >= 0) continue;
     if (plan.on_device[op])
       plan.device.add(device_cost(graph, op, plan.forms[op], plan.placing, options.cost));
     else
@@ -196,11 +197,13 @@ Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
                                         : std::move(candidate.certificate);
     entry.layer = choice.candidates.layer();
     entry.params = std::move(candidate.params);
+    entry.cost = candidate.cost;
   }
   plan.on_device = network.on_device;
   plan.forms = network.forms;
   plan.refusals = network.refusals;
   plan.order = execution_order(graph, network.sides());
+  PERAXIS_TRY(fuse_sums(network, plan));
   if (Status placed = place_tensors(network, plan); !placed) {
     // Slots without channels can make an input too large for its reader.
     if (options.plain_layouts) return tl::make_unexpected(std::move(placed).error());
@@ -221,6 +224,12 @@ Plan plan_of_operator(const Plan& plan, size_t op) {
     if (layer.op == op) {
       out.layers.push_back(layer);
       out.layers.back().op = 0;
+      if (layer.sum >= 0) {
+        out.layers.back().sum = 1;
+        out.on_device = {false, true};
+        out.forms = {{}, plan.forms[static_cast<size_t>(layer.sum)]};
+        out.summed_by = {-1, 0};
+      }
       out.cost = layer.cost;
       out.expected = layer.on_npu() ? layer.certificate.expected() : 0;
     }

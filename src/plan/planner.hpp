@@ -47,6 +47,8 @@ struct PlannerOptions {
   // Pictures are read as they lie. The vendor's compiler does so for int8 on this chip; nobody published a
   // measurement (npu/hardware.md 5.3, 18 E16).
   bool packed_input = true;
+  // An ADD behind a convolution in the convolution's tasks (plan/fused_sums.hpp), where not exact.
+  bool fused_adds = true;
   bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;
@@ -73,8 +75,14 @@ struct LayerPlan {
   // The layer's sets stay where the tasks wrote them: every consumer reads its input channels by their slots,
   // so that nothing is gathered.
   bool scattered = false;
+  // The ADD that its tasks do as well, and the activation that they add; -1: none. What the layer makes is
+  // the output of the ADD then, at its place in the order of execution, `params` has the sum and
+  // `certificate` is that of both operators (requant/fused_sum.hpp).
+  int32_t sum = -1, addend = -1;
 
   bool on_npu() const { return refusal.empty(); }
+  // The operator whose output the tasks write.
+  size_t last_op() const { return sum >= 0 ? static_cast<size_t>(sum) : op; }
   int64_t outputs() const { return geometry.outputs(); }
 };
 
@@ -100,16 +108,21 @@ struct Plan {
   double expected = 0;              // pooled over the NPU's layers, 0..1
   std::vector<ParetoPoint> pareto;  // of mixed plans; empty when a strategy is forced
 
+  std::vector<int32_t> summed_by;  // by operator: the convolution whose tasks do it (LayerPlan::sum), or -1
+
   // A plan made by hand may say nothing of operators other than convolutions: they are then on the CPU.
   bool runs_on_device(size_t op) const { return op < on_device.size() && on_device[op]; }
   // The operator whose tasks compute `op` as well, so that its output is nowhere; -1: none.
   int32_t part_of(size_t op) const { return runs_on_device(op) ? forms[op].part_of : -1; }
+  // The convolution whose tasks do the ADD `op` and write its output; -1: it has tasks of its own.
+  int32_t sum_of(size_t op) const { return op < summed_by.size() ? summed_by[op] : -1; }
 };
 
 // The graph must have passed ir::verify. Errors name the operator.
 Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options);
 
-// The layer of operator `op` as the plan of a graph that has only this operator.
+// The layer of operator `op` as the plan of a graph that has only this operator; of a convolution with an ADD
+// in its tasks, of a graph of these two.
 Plan plan_of_operator(const Plan& plan, size_t op);
 
 }  // namespace peraxis::plan

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
@@ -37,5 +38,8 @@ Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op);
 // `add`, `sub`, `mul`, `maximum` and `minimum`; a is input `main`. The other input may be a constant: only
 // its values count then, and a single one needs no operand.
 Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t main);
+
+// What the reference makes of every pair of activations, int8 domain: [a + 128][b + 128], a of input `main`.
+Result<std::vector<int8_t>> pair_reference(const ir::Graph& graph, size_t op, size_t main);
 
 }  // namespace peraxis::requant

@@ -288,6 +288,41 @@ Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const
   return out;
 }
 
+Result<LayerParams> multiply_to_steps(const Layer& layer) {
+  PERAXIS_TRY(require_no_wrap(layer));
+  Job job{layer, {}};
+  job.reference.resize(layer.channels.size());
+  std::vector<int32_t> live, constants;
+  for (size_t c = 0; c < layer.channels.size(); ++c) {
+    (layer.channels[c].constant ? constants : live).push_back(static_cast<int32_t>(c));
+    if (!layer.channels[c].constant) job.reference[c] = reference_thresholds(layer, layer.channels[c]);
+  }
+  const double largest = live.empty() ? 1.0 / 256 : largest_multiplier(layer, live);
+  const Gain gain = gain_for(largest, 1);
+  if (gain.total_shift < 0 || gain.total_shift > kMaxShift)
+    return fail(ErrorCode::Unsupported, "multiplier {:.6g} is not a 15-bit factor and a shift of 0 to {}",
+                largest, kMaxShift);
+  rk3588::DpuParams dpu;
+  dpu.multiply = true;
+  dpu.bs_shift = gain.total_shift;
+  dpu.relu = dpu.relux = true;
+  dpu.relux_compare = layer.high - layer.low;
+  dpu.out_offset = layer.low;
+  std::vector<std::pair<int32_t, ChannelParams>> members;
+  for (const int32_t c : live) {
+    ChannelParams params;
+    if (!fit_channel(job, c, gain, dpu, params))
+      return fail(ErrorCode::Unsupported, "channel {} with multiplier {:.6g} differs by more than 1", c,
+                  multiplier_of(layer, c));
+    members.emplace_back(c, params);
+  }
+  PERAXIS_TRY(add_constants(layer, constants, dpu, members));
+  LayerParams out;
+  out.strategy = Strategy::HwMultiply;
+  out.sets.push_back(make_set(dpu, std::move(members)));
+  return out;
+}
+
 Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options) {
   std::vector<int32_t> all(layer.channels.size());
   std::iota(all.begin(), all.end(), 0);

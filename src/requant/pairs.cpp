@@ -270,4 +270,12 @@ Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t 
   return *best;
 }
 
+Result<std::vector<int8_t>> pair_reference(const ir::Graph& graph, size_t op, size_t main) {
+  const Problem p = PERAXIS_TRY(problem(graph, op, main));
+  if (p.a().constant || p.b().constant)
+    return fail(ErrorCode::Unsupported, "{}: an operand is constant", graph.op_label(op));
+  const std::vector<int32_t> want = wanted(p);
+  return std::vector<int8_t>(want.begin(), want.end());
+}
+
 }  // namespace peraxis::requant

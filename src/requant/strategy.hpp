@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "requant/element.hpp"
 #include "requant/layer.hpp"
 #include "requant/parameters.hpp"
 
@@ -46,6 +47,9 @@ struct LayerParams {
   std::vector<ChannelSet> sets;
   HostWork host = HostWork::None;
   std::vector<double> correction;  // Correct: M[c] / M of the task
+  // The ADD behind the convolution that its tasks do as well (requant/fused_sum.hpp); the convolution is its
+  // operand `a`.
+  std::optional<ElementParams> sum;
 };
 
 // Parameters of `layer` under one strategy. Unsupported, with the reason as a sentence, when the strategy
@@ -65,6 +69,9 @@ Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& optio
 // The multiplier inside given groups of channels, each with a gain of its own.
 Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
                                     const std::vector<std::vector<int32_t>>& groups);
+// One set whose BS alone makes the layer's output: v = output - dpu.out_offset, in whole steps, kept to the
+// activation's range by ReLU and its bound. Unsupported when a channel would differ by more than 1.
+Result<LayerParams> multiply_to_steps(const Layer& layer);
 Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
 Result<LayerParams> exact(const Layer& layer);
 

@@ -79,6 +79,8 @@ Json layer_json(const Report& report, size_t i) {
   Json out = layer_head_json(report.graph, compiler::layer_record(layer));
   out["sets"] = layer.params.sets.size();
   out["macs"] = layer.geometry.macs();
+  // The ADD that the layer's tasks do too: the certificate is that of both operators.
+  out["sum"] = layer.sum >= 0 ? Json(layer.sum) : Json(nullptr);
   out.update(cost_json(layer.cost));
   if (layer.on_npu()) {
     int64_t low = INT64_MAX, high = INT64_MIN;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace peraxis::rk3588 {
 
@@ -32,6 +33,26 @@ struct DpuParams {
 
   // The operands are 64-byte records {A, B, C}; else dense A.
   bool records() const { return multiply && scalar_factor == 0; }
+};
+
+// A second tensor of the output's shape that the task adds to what DpuParams makes. That is a whole number of
+// steps of the convolution's own output then (out_scale 1, out_shift 0), kept to its range by BS instead of
+// BN:
+//   v = min(max(v, 0), relux)                     relu, relux; then
+//   v = v * factor + constant                     BN
+//   v = v + (e + offset) * operand_factor         e: the second tensor
+//   v = max(v, 0)                                 relu of the sum
+//   y = sat8(round_half_away(v * out_scale / 2^out_shift) + out_offset)
+// MRDMA reads the even surfaces of 16 channels and ERDMA the odd ones (npu/hardware.md 11.4).
+struct AddedTensor {
+  SymbolicAddress address;  // the atom of the tile's first output
+  int64_t plane = 0;        // atoms from one surface to the next
+  int32_t factor = 1;       // -32768..32767
+  int32_t constant = 0;
+  int32_t offset = 0;          // minus its zero point
+  int32_t operand_factor = 1;  // -32768..32767
+  bool relu = false;
+  int32_t out_scale = 1, out_shift = 0, out_offset = 0;
 };
 
 struct ConvTask {
@@ -71,6 +92,7 @@ struct ConvTask {
   bool weight_reuse = false;  // the previous task of the chain left the same weights in the same banks
 
   DpuParams dpu;
+  std::optional<AddedTensor> added;
 };
 
 }  // namespace peraxis::rk3588

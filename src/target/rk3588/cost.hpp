@@ -37,15 +37,16 @@ inline int64_t mac_cycles(const ConvTask& task) {
          std::max<int64_t>(4, taps * up(task.in_channels, kWeightBlockChannels));
 }
 
-// Bytes between memory and the chip: the input tile, weights unless they are still in CBUF, operands, the
-// output, and `words` command words.
+// Bytes between memory and the chip: the input tile, weights unless they are still in CBUF, operands, a
+// tensor that is added, the output, and `words` command words.
 inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
   const int64_t operands = task.dpu.int32_output ? 0
                            : task.dpu.records()
                                ? task.out_channels * kOperandRecordBytes / kOperandRecordChannels
                                : task.out_channels * 4;
+  const int64_t added = task.added ? task.out_height * task.out_width * task.out_channels : 0;
   return task.in_height * task.in_width * (task.packed > 0 ? task.packed : task.in_channels) +
-         (task.weight_reuse ? 0 : task.weight_bytes) + operands +
+         (task.weight_reuse ? 0 : task.weight_bytes) + operands + added +
          task.out_height * task.out_width * task.out_channels * (task.dpu.int32_output ? 4 : 1) +
          words * kWordBytes;
 }

@@ -47,6 +47,75 @@ std::map<uint16_t, uint32_t> registers_of(const Program& program) {
   return values;
 }
 
+// As Mesa writes a convolution with a fused ADD (capture u8_resda_14x14x32_s0244231, its last task): the
+// operand at 0x10111000, its odd surfaces 196 atoms on, both readers' strides to the next surface but one.
+TEST(Convolution, ReadsAnAddedTensorAsTheCaptureDoes) {
+  ConvTask t = worked_example();
+  t.out_width = t.out_height = 14;
+  t.out_plane = 196;
+  t.out_channels = t.out_channels_real = t.kernels = 32;
+  t.dpu = {};
+  t.added = AddedTensor{{3, 0x1000}, 196, 1, 0, 0, 0x7222, false, 0x74DE, 23, 2};
+  Result<Program> program = convolution(t);
+  ASSERT_TRUE(program) << program.error().text();
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x4040], 0x20150U);
+  EXPECT_EQ(r[0x4070], 0x904202C0U);
+  EXPECT_EQ(r[0x4074], 0U);
+  EXPECT_EQ(r[0x4078], 0x7222U);  // the capture shifts by 7 as well: ours is all in the factor
+  EXPECT_EQ(r[0x4080], 2U);
+  EXPECT_EQ(r[0x4084], 0x74DEU);
+  EXPECT_EQ(r[0x4088], 0x40000017U);  // ties away from zero, as our ADD rounds; the capture has 0x17
+  EXPECT_EQ(r[0x501C], 0x2U);
+  EXPECT_EQ(r[0x5034], 0x40000004U);
+  EXPECT_EQ(r[0x5040], 0xC40U);
+  EXPECT_EQ(r[0x5044], 0x7D00U);
+  EXPECT_EQ(r[0x504C], 0xC40U);
+  EXPECT_EQ(r[0x506C], 0xC40U);
+  std::map<uint16_t, SymbolicAddress> addresses;
+  for (const AddressWord& a : program->addresses)
+    addresses[static_cast<uint16_t>(program->words[static_cast<size_t>(a.word)])] = a.address;
+  EXPECT_EQ(addresses[0x5018].allocation, 3);
+  EXPECT_EQ(addresses[0x5018].offset, 0x1000);
+  EXPECT_EQ(addresses[0x5038].allocation, 3);
+  EXPECT_EQ(addresses[0x5038].offset, 0x1C40);
+  // A tile of 7 rows keeps the whole map's planes: 2 * 196 - 98 atoms.
+  t.out_height = 7;
+  program = convolution(t);
+  ASSERT_TRUE(program) << program.error().text();
+  r = registers_of(*program);
+  EXPECT_EQ(r[0x5040], 294U << 4);
+  EXPECT_EQ(r[0x504C], 294U << 4);
+  EXPECT_EQ(r[0x506C], 294U << 4);
+}
+
+// BS keeps the convolution to its range, BN scales it for the sum: the vendor's ReLU6 bits (0x92) in BS, and
+// BN multiplying and adding as in its SiLU (fx_conv3x3_silu: BN_CFG 0x20040).
+TEST(Convolution, ClampsInBsAndScalesInBnForASum) {
+  ConvTask t = worked_example();
+  t.dpu = {};
+  t.dpu.multiply = true;
+  t.dpu.bs_shift = 24;
+  t.dpu.relu = t.dpu.relux = true;
+  t.dpu.relux_compare = 255;
+  t.dpu.out_offset = -128;
+  t.added = AddedTensor{{3, 0}, 1024, 20000, -2400000, 5, 16384, true, 30000, 29, -7};
+  const Result<Program> program = convolution(t);
+  ASSERT_TRUE(program) << program.error().text();
+  auto r = registers_of(*program);
+  EXPECT_EQ(r[0x4040], 0x20180U);  // 0x20140 without the bypass of ReLU, with its bound
+  EXPECT_EQ(r[0x404C], 255U);
+  EXPECT_EQ(r[0x4060], 0x20040U);
+  EXPECT_EQ(r[0x4064], static_cast<uint32_t>(-2400000));
+  EXPECT_EQ(r[0x4068], 20000U << 16);
+  EXPECT_EQ(r[0x406C], 0U);
+  EXPECT_EQ(r[0x4070], 0x904200C0U);  // with ReLU
+  EXPECT_EQ(r[0x4074], 5U);
+  EXPECT_EQ(r[0x4080], static_cast<uint32_t>(-7));
+  EXPECT_EQ(r[0x4084], 30000U);
+  EXPECT_EQ(r[0x4010], 24U << 4);
+}
+
 TEST(Convolution, ReproducesTheWorkedExample) {
   const Result<Program> program = convolution(worked_example());
   ASSERT_TRUE(program) << program.error().text();

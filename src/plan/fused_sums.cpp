@@ -1,0 +1,168 @@
+#include "plan/fused_sums.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/operands.hpp"
+#include "lower/tiling.hpp"
+#include "requant/fused_sum.hpp"
+#include "target/rk3588/limits.hpp"
+
+namespace peraxis::plan {
+namespace {
+
+using requant::Strategy;
+
+// The share of the sum's outputs expected to differ may be so many times that of the convolution alone, or
+// kFastMismatch where that is more.
+constexpr double kMostMoreMismatch = 1.5;
+
+// What a layer becomes.
+struct Fusion {
+  LayerPlan* layer = nullptr;
+  int32_t addend = -1;
+  requant::FusedSum sum;
+  Cost cost;
+
+  // Of two fusions of one ADD the lower is taken.
+  std::pair<int32_t, double> rank() const { return {sum.certificate.max(), cost.ms()}; }
+};
+
+class Fuser {
+ public:
+  Fuser(const Network& network, Plan& plan)
+      : network_(network),
+        graph_(network.graph),
+        plan_(plan),
+        layer_that_makes_(graph_.tensors.size(), nullptr),
+        readers_(graph_.tensors.size()),
+        joined_(graph_.tensors.size()) {
+    for (LayerPlan& layer : plan.layers)
+      layer_that_makes_[static_cast<size_t>(graph_.ops[layer.op].outputs[0])] = &layer;
+    for (size_t op = 0; op < graph_.ops.size(); ++op)
+      for (const int32_t t : graph_.ops[op].inputs) {
+        if (network.dead[op] || t == ir::kAbsent) continue;
+        ++readers_[static_cast<size_t>(t)];
+        if (graph_.ops[op].kind == ir::OpKind::Concatenation) joined_[static_cast<size_t>(t)] = true;
+      }
+    for (const int32_t t : graph_.outputs) ++readers_[static_cast<size_t>(t)];
+    // A part of a map lies in the map's place, wherever that is, and a map where all its parts are joined.
+    for (size_t op = graph_.ops.size(); op-- > 0;) {
+      if (!network.on_device[op] || lower::device_views(graph_, op).empty()) continue;
+      for (const int32_t t : graph_.ops[op].outputs) {
+        if (joined_[static_cast<size_t>(t)])
+          for (const int32_t whole : lower::device_inputs(graph_, op, network.forms[op]))
+            joined_[static_cast<size_t>(whole)] = true;
+        joined_[static_cast<size_t>(t)] = true;
+      }
+    }
+  }
+
+  Status run() {
+    plan_.summed_by.assign(graph_.ops.size(), -1);
+    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      if (!is_candidate(op)) continue;
+      std::optional<Fusion> best;
+      for (const size_t main : {size_t{0}, size_t{1}}) {
+        std::optional<Fusion> fusion =
+            PERAXIS_TRY_NOTE(fuse(op, main), "while planning {}", graph_.op_label(op));
+        if (fusion && (!best || fusion->rank() < best->rank())) best = std::move(fusion);
+      }
+      if (!best) continue;
+      LayerPlan& layer = *best->layer;
+      plan_.summed_by[op] = static_cast<int32_t>(layer.op);
+      layer.sum = static_cast<int32_t>(op);
+      layer.addend = best->addend;
+      layer.params = std::move(best->sum.params);
+      layer.certificate = std::move(best->sum.certificate);
+      layer.cost = best->cost;
+      layer.reason.clear();  // the strategy is hw-multiply
+    }
+    return {};
+  }
+
+ private:
+  // An ADD of two maps of the output's shape, by a task of the DPU alone.
+  bool is_candidate(size_t index) const {
+    const ir::Op& op = graph_.ops[index];
+    if (op.kind != ir::OpKind::Add || !network_.on_device[index] || network_.dead[index]) return false;
+    const lower::DeviceForm& form = network_.forms[index];
+    if (form.table != nullptr || form.part_of >= 0 || op.inputs[0] == op.inputs[1]) return false;
+    const ir::Nhwc map = ir::nhwc(graph_.tensor(op.outputs[0]));
+    return std::ranges::all_of(op.inputs, [&](int32_t t) {
+      return !graph_.tensor(t).is_constant && ir::nhwc(graph_.tensor(t)) == map;
+    });
+  }
+
+  // The convolution that makes input `main`, when its tasks can write the sum instead.
+  LayerPlan* convolution(const ir::Op& add, size_t main) const {
+    const int32_t tensor = add.inputs[main];
+    LayerPlan* layer = layer_that_makes_[static_cast<size_t>(tensor)];
+    if (layer == nullptr || !layer->on_npu() || readers_[static_cast<size_t>(tensor)] != 1) return nullptr;
+    const lower::Geometry& g = layer->geometry;
+    const ir::Nhwc map = ir::nhwc(graph_.tensor(tensor));
+    // No recorded stream adds a tensor in a depthwise task, and blocks of groups leave gaps between channels.
+    if (g.depthwise || g.groups > 1 || g.inserts() || map != ir::Nhwc{1, g.out_rows(), g.out_w, g.out_c})
+      return nullptr;
+    // The tasks read the other map for dummy channels too. Behind its own they may be what the tasks write,
+    // when both lie in the output of one concatenation.
+    const bool dummies = lower::output_slots(g) > lower::round_up(g.out_c, rk3588::kAtomBytes);
+    const bool near =
+        joined_[static_cast<size_t>(add.inputs[1 - main])] && joined_[static_cast<size_t>(add.outputs[0])];
+    return dummies && near ? nullptr : layer;
+  }
+
+  Result<std::optional<Fusion>> fuse(size_t index, size_t main) const {
+    const PlannerOptions& options = network_.options;
+    const ir::Op& add = graph_.ops[index];
+    LayerPlan* layer = convolution(add, main);
+    if (layer == nullptr || (options.forced && layer->params.sets.size() > 1)) return std::nullopt;
+    const auto sum = requant::pair_parameters(graph_, index, main);
+    if (!sum || sum->operand_factor == 0) return std::nullopt;
+    if (options.exact_elsewhere() && sum->differing > 0) return std::nullopt;
+    const std::vector<int8_t> reference = PERAXIS_TRY(requant::pair_reference(graph_, index, main));
+    auto fused = requant::fuse_sum(layer->layer, *sum, reference, true);
+    if (!fused && fused.error().code == ErrorCode::Unsupported) return std::nullopt;
+    if (!fused) return tl::make_unexpected(std::move(fused).error());
+    const double before = layer->certificate.expected();
+    const double most = options.max_mismatch ? before : kMostMoreMismatch * std::max(before, kFastMismatch);
+    if (fused->certificate.expected() > most) return std::nullopt;
+    lower::MemoryPlan scratch;
+    const auto lowered =
+        lower::lower_convolution(graph_, layer->op, layer->layer, fused->params,
+                                 lower::plain_input(layer->geometry, {0, 0}), options.limits, scratch, false);
+    if (!lowered) return std::nullopt;
+    Fusion out{layer, add.inputs[1 - main], *std::move(fused), {}};
+    out.cost = layer_cost(*lowered, layer->geometry, requant::HostWork::None, options.cost);
+    if (out.cost.ms() >= layer->cost.ms() + cost_alone(index).ms()) return std::nullopt;
+    return out;
+  }
+
+  Cost cost_alone(size_t add) const {
+    Placing plain;
+    plain.layouts.resize(graph_.tensors.size());
+    for (const std::vector<int32_t>& tensors : {graph_.ops[add].inputs, graph_.ops[add].outputs})
+      for (const int32_t t : tensors)
+        plain.layouts[static_cast<size_t>(t)] = lower::plain_layout(ir::nhwc(graph_.tensor(t)).c);
+    return device_cost(graph_, add, network_.forms[add], plain, network_.options.cost);
+  }
+
+  const Network& network_;
+  const ir::Graph& graph_;
+  Plan& plan_;
+  std::vector<LayerPlan*> layer_that_makes_;  // by tensor
+  std::vector<int32_t> readers_;              // by tensor; the model's output is one
+  std::vector<bool> joined_;                  // by tensor: it may lie in a concatenation's output
+};
+
+}  // namespace
+
+Status fuse_sums(const Network& network, Plan& plan) {
+  const PlannerOptions& options = network.options;
+  const bool multiplies =
+      options.mixed() || (options.forced == Strategy::HwMultiply && !options.strategy_options.vendor);
+  if (!options.fused_adds || options.exact || !multiplies) return {};
+  return Fuser(network, plan).run();
+}
+
+}  // namespace peraxis::plan
