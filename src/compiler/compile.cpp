@@ -214,7 +214,6 @@ class Compiler {
 
   Status lower_npu(const plan::LayerPlan& chosen) {
     const ir::Op& op = graph_.ops[chosen.op];
-    const lower::Geometry& g = chosen.geometry;
     if (op.kind == ir::OpKind::TransposeConv) cpu_constants_.insert(op.inputs[0]);  // the output's shape
     const lower::InputCube input = input_of(chosen);
     const rk3588::SymbolicAddress addend = addend_of(chosen);
