@@ -121,6 +121,10 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
   note_given(app.add_flag("--no-ppu", options.no_ppu,
                           "no task of the pooling block: averages as convolutions, maxima on the CPU"),
              options);
+  note_given(app.add_flag("--dense-cpu", options.dense_cpu,
+                          "operators of the CPU take dense arrays only, converted before and after them, and "
+                          "leave the NPU's layout alone"),
+             options);
   note_given(app.add_option("--max-mismatch", options.max_mismatch,
                             "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
                             "differ from the reference, least time below that")
@@ -169,6 +173,7 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   out.no_fallback = options.no_fallback;
   out.convolutions_only = options.convolutions_only;
   out.tables = !options.no_tables;
+  out.cubes_on_cpu = !options.dense_cpu;
   out.ppu = !options.no_ppu;
   out.strategy_options = options.strategy_options;
   out.strategy_options.correction = options.correction != "off";

@@ -23,6 +23,7 @@ struct BuildOptions {
   bool convolutions_only = false;
   bool no_tables = false;
   bool no_ppu = false;
+  bool dense_cpu = false;
   bool no_fallback = false;
   std::string correction = "on";
   requant::StrategyOptions strategy_options;

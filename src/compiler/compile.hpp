@@ -32,6 +32,7 @@ struct Options {
   bool convolutions_only = false;  // every other operator runs on the CPU
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
   bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
+  bool cubes_on_cpu = true;        // CPU operators read and write cubes; false: dense host arrays only
   bool no_fallback = false;        // a convolution-like operator whose MACs are not tasks is an error
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable

@@ -3,7 +3,7 @@
 //
 // How a run uses it: allocate `buffers` on the device and copy their data in; apply `relocations` to the
 // command words; then walk `steps` in order. Tensors live in two places: as dense NHWC arrays on the host
-// (CPU operators read and write those) and as NC1HWC2 cubes in device memory (`placements`).
+// and as NC1HWC2 cubes in device memory (`placements`). CPU operators read and write either.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace peraxis::exe {
 
-inline constexpr uint32_t kFormatVersion = 1;
+// Files have the lowest version that holds them: 2 when a Cpu step has operands on the device, else 1.
+inline constexpr uint32_t kFormatVersion = 2;
 
 enum class BufferKind : uint8_t {
   Commands,     // 64-bit command words, little-endian
@@ -81,7 +82,7 @@ struct Placement {
 };
 
 enum class StepKind : uint8_t {
-  Cpu,         // run operator `op` with the CPU kernels (host arrays in, host arrays out)
+  Cpu,         // run operator `op` with the CPU kernels, on host arrays and cubes of the device
   Upload,      // host array of placements[placement].tensor -> device cube
   Download,    // device cube -> host array (channels in their order)
   Job,         // tasks [first_task, first_task + task_count) as one chain
@@ -95,6 +96,10 @@ struct Step {
   int32_t placement = -1;
   int32_t first_task = 0, task_count = 0;
   int32_t host_step = -1;
+  // Cpu: the placement of each operand that the kernel reads or writes on the device, -1 for a host array;
+  // one an operand of the operator. Both empty: host arrays only. Outputs have their channels in order and
+  // share no memory with another operand.
+  std::vector<int32_t> inputs = {}, outputs = {};
 };
 
 enum class Rounding : uint8_t {
@@ -169,6 +174,9 @@ struct Executable {
   std::vector<LayerPlan> layers;
   std::vector<OperatorPlan> operators;
 };
+
+// Of the file that write() makes.
+uint32_t format_version(const Executable& executable);
 
 // Checks every index, range, size and checksum. read() calls it; the machine and runtime may rely on it.
 Status verify(const Executable& executable);

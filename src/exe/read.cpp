@@ -36,7 +36,8 @@ flatbuffers::Verifier make_verifier(std::span<const uint8_t> bytes) {
 // file; a file whose tables point to one large part again and again is stopped before it fills memory.
 class Reader {
  public:
-  Reader(const file::Content& content, size_t bytes) : f_(content), budget_(bytes) {}
+  Reader(const file::Content& content, size_t bytes, uint32_t version)
+      : f_(content), budget_(bytes), version_(version) {}
 
   Result<Executable> run() {
     Executable e;
@@ -75,11 +76,14 @@ class Reader {
                   s.placement(),
                   s.first_task(),
                   s.task_count(),
-                  s.host_step()};
+                  s.host_step(),
+                  {},
+                  {}};
     }));
     PERAXIS_TRY(layers(e));
     PERAXIS_TRY(operators(e));
     PERAXIS_TRY(placement_slots(e));
+    PERAXIS_TRY(step_operands(e));
     return e;
   }
 
@@ -165,6 +169,21 @@ class Reader {
     }
     return {};
   }
+  Status step_operands(Executable& e) {
+    if (f_.step_operands() == nullptr) return {};
+    if (version_ < 2) return bad("operands of steps in a file of version {}", version_);
+    for (const file::StepOperands* operands : *f_.step_operands()) {
+      const int32_t s = operands->step();
+      if (s < 0 || static_cast<size_t>(s) >= e.steps.size())
+        return bad("operands of step {} of {}", s, e.steps.size());
+      PERAXIS_TRY(spend(operands->inputs()->size(), sizeof(int32_t)));
+      PERAXIS_TRY(spend(operands->outputs()->size(), sizeof(int32_t)));
+      Step& step = e.steps[static_cast<size_t>(s)];
+      step.inputs.assign(operands->inputs()->begin(), operands->inputs()->end());
+      step.outputs.assign(operands->outputs()->begin(), operands->outputs()->end());
+    }
+    return {};
+  }
   Status operators(Executable& e) {
     if (f_.operators() == nullptr) return {};
     for (const file::OperatorPlan* o : *f_.operators()) {
@@ -197,6 +216,7 @@ class Reader {
 
   const file::Content& f_;
   size_t budget_;
+  uint32_t version_;
 };
 
 // The parts first: their error names what is damaged, the whole's error can only say that something is.
@@ -261,8 +281,7 @@ Result<Executable> read(std::span<const uint8_t> bytes) {
     return fail(ErrorCode::Unsupported,
                 "the executable has format version {}, this program reads up to {}; compile the model again",
                 envelope.version(), kFormatVersion);
-  if (envelope.version() != kFormatVersion)
-    return bad("the executable has format version {}, {} is expected", envelope.version(), kFormatVersion);
+  if (envelope.version() < 1) return bad("the executable has format version {}", envelope.version());
 
   const std::span<const uint8_t> stored(envelope.content()->data(), envelope.content()->size());
   if (has_trailing_bytes(bytes, stored)) return bad("the executable is followed by other bytes");
@@ -278,8 +297,8 @@ Result<Executable> read(std::span<const uint8_t> bytes) {
                envelope.checksum());
   if (!well_formed) return bad("the executable's content is not well-formed");
 
-  Executable executable =
-      PERAXIS_TRY(Reader(*flatbuffers::GetRoot<file::Content>(content.data()), content.size()).run());
+  Executable executable = PERAXIS_TRY(
+      Reader(*flatbuffers::GetRoot<file::Content>(content.data()), content.size(), envelope.version()).run());
   PERAXIS_TRY_NOTE(verify(executable), "while reading the executable of '{}'", executable.model);
   return executable;
 }

@@ -219,14 +219,16 @@ class Verifier {
   }
 
   Status step(const Step& s) const {
+    if (s.kind != StepKind::Cpu && (!s.inputs.empty() || !s.outputs.empty()))
+      return bad("operands of a step that is no operator of the CPU");
     switch (s.kind) {
       case StepKind::Cpu:
         if (s.op < 0) return bad("operator index {}", s.op);
-        return {};
+        return operands(s);
       case StepKind::Upload:
-        return plain_placement(s);
+        return plain_placement(s.placement);
       case StepKind::Download:
-        return placement_index(s);
+        return placement_index(s.placement);
       case StepKind::Job:
         if (s.task_count < 1 || !is_range(s.first_task, s.task_count, static_cast<int64_t>(e_.tasks.size())))
           return bad("tasks {} + {} of {}", s.first_task, s.task_count, e_.tasks.size());
@@ -240,22 +242,45 @@ class Verifier {
     return bad("unknown kind {}", static_cast<int>(s.kind));
   }
 
-  Status placement_index(const Step& s) const {
-    if (!is_index(s.placement, e_.placements))
-      return bad("placement {} of {}", s.placement, e_.placements.size());
+  Status operands(const Step& s) const {
+    for (const int32_t p : s.inputs)
+      if (p != -1) PERAXIS_TRY(placement_index(p));
+    for (const int32_t p : s.outputs)
+      if (p != -1) PERAXIS_TRY(plain_placement(p));
+    // What the kernel writes must be nothing that it reads or writes elsewhere.
+    for (size_t i = 0; i < s.outputs.size(); ++i) {
+      if (s.outputs[i] == -1) continue;
+      const Cube& written = e_.placements[static_cast<size_t>(s.outputs[i])].cube;
+      const auto shares = [&](int32_t p) {
+        return p != -1 && overlap(written, e_.placements[static_cast<size_t>(p)].cube);
+      };
+      if (std::ranges::any_of(s.inputs, shares) ||
+          std::ranges::any_of(s.outputs.begin() + static_cast<int64_t>(i) + 1, s.outputs.end(), shares))
+        return bad("output {}, placement {}, shares memory with another operand", i, s.outputs[i]);
+    }
+    return {};
+  }
+
+  static bool overlap(const Cube& a, const Cube& b) {
+    const auto end = [](const Cube& c) { return c.offset + c.h * c.w * c.channels * c.element_bytes; };
+    return a.buffer == b.buffer && a.offset < end(b) && b.offset < end(a);
+  }
+
+  Status placement_index(int32_t p) const {
+    if (!is_index(p, e_.placements)) return bad("placement {} of {}", p, e_.placements.size());
     return {};
   }
 
   // One that can be written channel by channel.
-  Status plain_placement(const Step& s) const {
-    PERAXIS_TRY(placement_index(s));
-    if (!e_.placements[static_cast<size_t>(s.placement)].slot_of.empty())
-      return bad("it writes placement {}, whose channels lie in slots of their own", s.placement);
+  Status plain_placement(int32_t p) const {
+    PERAXIS_TRY(placement_index(p));
+    if (!e_.placements[static_cast<size_t>(p)].slot_of.empty())
+      return bad("it writes placement {}, whose channels lie in slots of their own", p);
     return {};
   }
 
   Status host_step_into_placement(const Step& s, int32_t element_bytes) const {
-    PERAXIS_TRY(plain_placement(s));
+    PERAXIS_TRY(plain_placement(s.placement));
     if (!is_index(s.host_step, e_.host_steps))
       return bad("host step {} of {}", s.host_step, e_.host_steps.size());
     const HostStep& h = e_.host_steps[static_cast<size_t>(s.host_step)];

@@ -24,6 +24,7 @@ int64_t estimate_bytes(const Executable& e) {
     bytes += h.regions.size() * sizeof(Cube) + h.channels.size() * sizeof(HostChannel) + 128;
   for (const Placement& p : e.placements)
     bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32);
+  for (const Step& s : e.steps) bytes += (s.inputs.size() + s.outputs.size()) * sizeof(int32_t) + 48;
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
@@ -117,6 +118,20 @@ Offset<Vector<Offset<file::PlacementSlots>>> make_placement_slots(FlatBufferBuil
   return builder.CreateVector(out);
 }
 
+// None when no step has operands: the file is then one that readers of version 1 know.
+Offset<Vector<Offset<file::StepOperands>>> make_step_operands(FlatBufferBuilder& builder,
+                                                              const Executable& e) {
+  if (format_version(e) < 2) return 0;
+  std::vector<Offset<file::StepOperands>> out;
+  for (size_t i = 0; i < e.steps.size(); ++i) {
+    const Step& s = e.steps[i];
+    if (s.inputs.empty() && s.outputs.empty()) continue;
+    const auto inputs = builder.CreateVector(s.inputs), outputs = builder.CreateVector(s.outputs);
+    out.push_back(file::CreateStepOperands(builder, static_cast<int32_t>(i), inputs, outputs));
+  }
+  return builder.CreateVector(out);
+}
+
 Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable& e) {
   const auto constants = tables<file::Constant>(e.constants, builder, [&](const Executable::Constant& c) {
     const auto data = bytes(builder, c.data);
@@ -144,16 +159,23 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
     return file::CreateOperatorPlan(builder, o.op, device, reason);
   });
   const auto placement_slots = make_placement_slots(builder, e);
+  const auto step_operands = make_step_operands(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots, operators);
+                             layers, placement_slots, operators, step_operands);
 }
 
 }  // namespace
+
+uint32_t format_version(const Executable& executable) {
+  for (const Step& s : executable.steps)
+    if (!s.inputs.empty() || !s.outputs.empty()) return 2;
+  return 1;
+}
 
 Result<std::vector<uint8_t>> write(const Executable& executable) {
   PERAXIS_TRY_NOTE(verify(executable), "while writing the executable of '{}'", executable.model);
@@ -170,7 +192,8 @@ Result<std::vector<uint8_t>> write(const Executable& executable) {
   file.ForceDefaults(true);
   file.ForceVectorAlignment(content_bytes.size(), 1, 16);
   const auto inner = file.CreateVector(content_bytes.data(), content_bytes.size());
-  file::FinishFileBuffer(file, file::CreateFile(file, kFormatVersion, base::hash64(content_bytes), inner));
+  file::FinishFileBuffer(
+      file, file::CreateFile(file, format_version(executable), base::hash64(content_bytes), inner));
   return std::vector<uint8_t>(file.GetBufferPointer(), file.GetBufferPointer() + file.GetSize());
 }
 

@@ -152,7 +152,7 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   Json out;
   out["model"] = options.file;
   out["kind"] = "executable";
-  out["format_version"] = exe::kFormatVersion;
+  out["format_version"] = exe::format_version(executable);
   out["target"] = executable.target;
   out["compiler"] = executable.compiler;
   out["source"] = {{"name", executable.model}, {"xxh64", fmt::format("{:016x}", executable.model_hash)}};
