@@ -247,23 +247,33 @@ class Verifier {
       if (p != -1) PERAXIS_TRY(placement_index(p));
     for (const int32_t p : s.outputs)
       if (p != -1) PERAXIS_TRY(plain_placement(p));
-    // What the kernel writes must be nothing that it reads or writes elsewhere.
-    for (size_t i = 0; i < s.outputs.size(); ++i) {
-      if (s.outputs[i] == -1) continue;
-      const Cube& written = e_.placements[static_cast<size_t>(s.outputs[i])].cube;
-      const auto shares = [&](int32_t p) {
-        return p != -1 && overlap(written, e_.placements[static_cast<size_t>(p)].cube);
-      };
-      if (std::ranges::any_of(s.inputs, shares) ||
-          std::ranges::any_of(s.outputs.begin() + static_cast<int64_t>(i) + 1, s.outputs.end(), shares))
-        return bad("output {}, placement {}, shares memory with another operand", i, s.outputs[i]);
-    }
-    return {};
+    return written_apart(s);
   }
 
-  static bool overlap(const Cube& a, const Cube& b) {
-    const auto end = [](const Cube& c) { return c.offset + c.h * c.w * c.channels * c.element_bytes; };
-    return a.buffer == b.buffer && a.offset < end(b) && b.offset < end(a);
+  // What a kernel writes is nothing that it reads or writes elsewhere.
+  Status written_apart(const Step& s) const {
+    struct Operand {
+      const Cube* cube;
+      bool written;
+    };
+    std::vector<Operand> operands;
+    for (const auto& [places, written] : {std::pair{&s.inputs, false}, {&s.outputs, true}})
+      for (const int32_t p : *places)
+        if (p != -1) operands.push_back({&e_.placements[static_cast<size_t>(p)].cube, written});
+    std::ranges::sort(operands, {},
+                      [](const Operand& o) { return std::pair(o.cube->buffer, o.cube->offset); });
+    int64_t end = 0, written_end = 0;  // of those before, in this buffer
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Cube& c = *operands[i].cube;
+      if (i > 0 && operands[i - 1].cube->buffer != c.buffer) end = written_end = 0;
+      if (c.offset < (operands[i].written ? end : written_end))
+        return bad("an output shares memory with another operand, at byte {} of buffer {}", c.offset,
+                   c.buffer);
+      const int64_t own_end = c.offset + c.h * c.w * c.channels * c.element_bytes;
+      end = std::max(end, own_end);
+      if (operands[i].written) written_end = std::max(written_end, own_end);
+    }
+    return {};
   }
 
   Status placement_index(int32_t p) const {

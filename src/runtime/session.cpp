@@ -30,13 +30,14 @@ class Stopwatch {
 
 class SessionImpl final : public Session {
  public:
-  SessionImpl(exe::Executable executable, ir::Graph graph, Schedule schedule,
-              std::vector<device::Buffer> buffers, device::Device& device, SessionOptions options)
-      : executable_(std::move(executable)),
-        graph_(std::move(graph)),
-        schedule_(std::move(schedule)),
+  SessionImpl(std::shared_ptr<const Program> program, std::vector<device::Buffer> buffers,
+              SessionOptions options)
+      : program_(std::move(program)),
+        executable_(program_->executable()),
+        graph_(program_->graph()),
+        schedule_(program_->schedule()),
         buffers_(std::move(buffers)),
-        device_(device),
+        device_(program_->device()),
         options_(std::move(options)),
         reference_(reference_of(executable_)),
         arrays_(graph_.tensors.size()),
@@ -80,9 +81,10 @@ class SessionImpl final : public Session {
                                     cube_bytes(cube));
   }
 
-  exe::Executable executable_;
-  ir::Graph graph_;
-  Schedule schedule_;
+  std::shared_ptr<const Program> program_;
+  const exe::Executable& executable_;  // parts of the program
+  const ir::Graph& graph_;
+  const Schedule& schedule_;
   std::vector<device::Buffer> buffers_;
   device::Device& device_;
   SessionOptions options_;
@@ -286,18 +288,26 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, device::Device& device,
-                                                 SessionOptions options) {
+Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
   PERAXIS_TRY(exe::verify(executable));
   ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
   PERAXIS_TRY(check_against_graph(executable, graph));
   Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
-  std::vector<device::Buffer> buffers = PERAXIS_TRY(load_buffers(executable, device));
-  for (exe::Buffer& buffer : executable.buffers)
-    std::vector<uint8_t>().swap(buffer.data);  // on the device now
-  return std::unique_ptr<Session>(std::make_unique<SessionImpl>(std::move(executable), std::move(graph),
-                                                                std::move(schedule), std::move(buffers),
-                                                                device, std::move(options)));
+  auto program =
+      std::make_shared<Program>(std::move(executable), std::move(graph), std::move(schedule), device);
+  PERAXIS_TRY(program->load_constants());
+  return program;
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
+                                                 SessionOptions options) {
+  std::vector<device::Buffer> buffers = PERAXIS_TRY(program->session_buffers());
+  return std::make_unique<SessionImpl>(std::move(program), std::move(buffers), std::move(options));
+}
+
+Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, device::Device& device,
+                                                 SessionOptions options) {
+  return create(PERAXIS_TRY(load(std::move(executable), device)), std::move(options));
 }
 
 }  // namespace peraxis::runtime

@@ -11,14 +11,24 @@
 namespace peraxis::property {
 namespace {
 
-constexpr uint64_t kGraphs = 60;
+constexpr uint64_t kGraphs = 90;
+
+int64_t bytes_of(const exe::Cube& cube) {
+  return cube.h * cube.w * cube.channels;
+}
+
+// A part of the other, at the same time or at another: memory is used again.
+bool lies_in(const exe::Cube& part, const exe::Cube& whole) {
+  return bytes_of(part) < bytes_of(whole) && part.h == whole.h && part.w == whole.w &&
+         part.offset >= whole.offset && part.offset + bytes_of(part) <= whole.offset + bytes_of(whole);
+}
 
 struct Counts {
   int64_t uploads = 0, downloads = 0;
   int64_t cpu = 0;        // steps of CPU operators
   int64_t read = 0;       // their operands that are cubes
   int64_t scattered = 0;  // of these: with channels in slots of their own
-  int64_t partial = 0;    // of these: some channels of a larger cube, or with slots behind them
+  int64_t partial = 0;    // of these: a part of a larger cube
   int64_t written = 0;    // results that are cubes
 
   void add(const exe::Executable& executable) {
@@ -31,7 +41,9 @@ struct Counts {
         const exe::Placement& placement = executable.placements[static_cast<size_t>(p)];
         ++read;
         scattered += placement.slot_of.empty() ? 0 : 1;
-        partial += placement.cube.channels > (placement.c + 15) / 16 * 16 ? 1 : 0;
+        partial += std::ranges::any_of(executable.placements, [&](const exe::Placement& other) {
+          return lies_in(placement.cube, other.cube);
+        });
       }
       written += std::ranges::count_if(step.outputs, [](int32_t p) { return p >= 0; });
     }
@@ -83,7 +95,7 @@ TEST(CpuCubes, ExactActivationsAreTheReferences) {
   }
   EXPECT_EQ(with.cpu, without.cpu);
   EXPECT_GT(with.read, 200);
-  EXPECT_GT(with.partial, 10);
+  EXPECT_GT(with.partial, 30);
   EXPECT_GT(with.written, 100);
   EXPECT_EQ(without.read + without.written, 0);
   EXPECT_LT(2 * (with.uploads + with.downloads), without.uploads + without.downloads);
@@ -92,7 +104,7 @@ TEST(CpuCubes, ExactActivationsAreTheReferences) {
 TEST(CpuCubes, EveryStrategyGivesWhatItGivesOnDenseArrays) {
   for (const std::string strategy : {"auto", "exponent-classes", "groups"}) {
     Counts with, without;
-    for (uint64_t i = 0; i < kGraphs && !HasFailure(); ++i) {
+    for (uint64_t i = 0; i < kGraphs / 2 && !HasFailure(); ++i) {
       const Case test = graph_of(1000 + i);
       SCOPED_TRACE(test.text() + "\nstrategy " + strategy);
       compiler::Options options = test.options(strategy, num::Reference::LitertRef);
@@ -109,9 +121,9 @@ TEST(CpuCubes, EveryStrategyGivesWhatItGivesOnDenseArrays) {
       }
       EXPECT_EQ(outputs[0], outputs[1]);
     }
-    EXPECT_GT(with.written, 50) << strategy;
+    EXPECT_GT(with.written, 30) << strategy;
     if (strategy != "auto") {
-      EXPECT_GT(with.scattered, 50) << strategy;
+      EXPECT_GT(with.scattered, 15) << strategy;
     }
     EXPECT_LT(3 * (with.uploads + with.downloads), 2 * (without.uploads + without.downloads)) << strategy;
   }

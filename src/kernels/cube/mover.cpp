@@ -81,14 +81,6 @@ bool is_affine(const Dimension& d) {
   return step_of(d.from).has_value() && step_of(d.to).has_value();
 }
 
-// Two dimensions of even steps that are one: all of `inner` is one step of `outer`.
-bool continues(const Dimension& outer, const Dimension& inner) {
-  if (!is_affine(outer) || !is_affine(inner)) return false;
-  const auto size = static_cast<int64_t>(inner.from.size());
-  return *step_of(outer.from) == size * *step_of(inner.from) &&
-         *step_of(outer.to) == size * *step_of(inner.to);
-}
-
 struct Copy {
   uint8_t operator()(uint8_t byte) const { return byte; }
 };
@@ -227,33 +219,47 @@ void Path::choose_runs(std::vector<Dimension>& dimensions) {
   dimensions.erase(best);
 }
 
+Path::Loop Path::loop_of(Dimension&& d) {
+  Loop out{static_cast<int64_t>(d.from.size()), 0, 0, {}};
+  const auto from_step = step_of(d.from), to_step = step_of(d.to);
+  if (!from_step || !to_step || d.from[0] != 0 || d.to[0] != 0) {
+    out.places = std::move(d);
+    return out;
+  }
+  out.from_step = *from_step;
+  out.to_step = *to_step;
+  return out;
+}
+
 // Of what is left, the largest dimension of even steps, neighbours joined, is innermost.
 void Path::choose_inner(std::vector<Dimension>& dimensions) {
-  for (size_t i = 0; i + 1 < dimensions.size();) {
-    if (continues(dimensions[i], dimensions[i + 1])) {
-      dimensions[i] = join(dimensions[i], dimensions[i + 1]);
-      dimensions.erase(dimensions.begin() + static_cast<int64_t>(i) + 1);
+  const auto even = [](const Loop& loop) { return loop.places.from.empty(); };
+  for (Dimension& d : dimensions) {
+    Loop next = loop_of(std::move(d));
+    if (next.size == 1 && even(next)) continue;
+    // All of a loop is one step of the loop before: they are one.
+    if (!outer_.empty() && even(outer_.back()) && even(next) &&
+        outer_.back().from_step == next.size * next.from_step &&
+        outer_.back().to_step == next.size * next.to_step) {
+      next.size *= outer_.back().size;
+      outer_.back() = std::move(next);
     } else {
-      ++i;
+      outer_.push_back(std::move(next));
     }
   }
-  auto inner = dimensions.end();
-  for (auto d = dimensions.begin(); d != dimensions.end(); ++d)
-    if (is_affine(*d) && (inner == dimensions.end() || d->from.size() > inner->from.size())) inner = d;
-  if (inner != dimensions.end()) {
-    count_ = static_cast<int64_t>(inner->from.size());
-    from_step_ = *step_of(inner->from);
-    to_step_ = *step_of(inner->to);
-    from_ += inner->from[0];
-    to_ += inner->to[0];
-    dimensions.erase(inner);
-  }
-  outer_ = std::move(dimensions);
+  auto inner = outer_.end();
+  for (auto loop = outer_.begin(); loop != outer_.end(); ++loop)
+    if (even(*loop) && (inner == outer_.end() || loop->size > inner->size)) inner = loop;
+  if (inner == outer_.end()) return;
+  count_ = inner->size;
+  from_step_ = inner->from_step;
+  to_step_ = inner->to_step;
+  outer_.erase(inner);
 }
 
 void Path::run(const uint8_t* from, uint8_t* to, int threads) const {
   int64_t pieces = (count_ + kChunk - 1) / kChunk;
-  for (const Dimension& d : outer_) pieces *= static_cast<int64_t>(d.from.size());
+  for (const Loop& loop : outer_) pieces *= loop.size;
   int64_t bytes = 0;
   for (const Run& r : runs_) bytes += r.length;
   bytes *= pieces * std::min(count_, kChunk);
@@ -268,11 +274,12 @@ void Path::run_piece(int64_t piece, const uint8_t* from, uint8_t* to) const {
   const int64_t count = std::min(kChunk, count_ - first);
   int64_t rest = piece / chunks;
   for (size_t d = outer_.size(); d-- > 0;) {
-    const auto size = static_cast<int64_t>(outer_[d].from.size());
-    const auto index = static_cast<size_t>(rest % size);
-    rest /= size;
-    from += outer_[d].from[index];
-    to += outer_[d].to[index];
+    const Loop& loop = outer_[d];
+    const int64_t index = rest % loop.size;
+    rest /= loop.size;
+    const bool even = loop.places.from.empty();
+    from += even ? index * loop.from_step : loop.places.from[static_cast<size_t>(index)];
+    to += even ? index * loop.to_step : loop.places.to[static_cast<size_t>(index)];
   }
   from += first * from_step_;
   to += first * to_step_;

@@ -40,8 +40,15 @@ class Path {
   void choose_inner(std::vector<Dimension>& dimensions);
   void run_piece(int64_t piece, const uint8_t* from, uint8_t* to) const;
 
+  // A dimension in bytes: even steps, or a list of places.
+  struct Loop {
+    int64_t size = 1, from_step = 0, to_step = 0;
+    Dimension places;  // empty: even steps
+  };
+  static Loop loop_of(Dimension&& d);
+
   int64_t from_ = 0, to_ = 0;
-  std::vector<Dimension> outer_;  // in bytes
+  std::vector<Loop> outer_;
   std::vector<Run> runs_;
   int64_t count_ = 1, from_step_ = 0, to_step_ = 0;  // the innermost dimension: repeats each run
   Change change_ = Change::None;

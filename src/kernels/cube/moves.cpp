@@ -1,7 +1,7 @@
 // Operators that move stored values, and those that make of each value another one by itself. Places here
 // count elements in the dense order of a tensor, as the reference kernels have them.
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "ir/shape.hpp"
 #include "kernels/context.hpp"
@@ -29,17 +29,34 @@ Move box(const std::vector<int32_t>& shape, const std::vector<int64_t>& from,
   return out;
 }
 
+// Lists of places are kept short: beyond this a tensor is converted.
+constexpr int64_t kLongestDimension = int64_t{1} << 20;
+
+bool is_short(const ir::Tensor& t) {
+  return std::ranges::all_of(t.shape, [](int32_t size) { return size <= kLongestDimension; });
+}
+
+// Two factors of n, near each other where there are such.
+std::pair<int64_t, int64_t> factors(int64_t n) {
+  auto low = static_cast<int64_t>(std::sqrt(static_cast<double>(n)));
+  while (low > 1 && n % low != 0) --low;
+  return {n / std::max<int64_t>(low, 1), std::max<int64_t>(low, 1)};
+}
+
 // Element i to element i. Cut where a layout begins a new pixel.
-Move in_order(int64_t elements, const Layout& from, const Layout& to) {
+std::optional<Move> in_order(int64_t elements, const Layout& from, const Layout& to) {
   const int64_t a = from.cube() ? from.channels : elements, b = to.cube() ? to.channels : elements;
   const int64_t small = std::min(a, b), large = std::max(a, b);
   Move out;
   if (large % small != 0) {
+    if (elements > kLongestDimension) return std::nullopt;
     out.dimensions = {strided(elements, 1, 1)};
     return out;
   }
+  const auto [rows, columns] = factors(elements / large);
+  if (std::max({rows, large / small, small}) > kLongestDimension) return std::nullopt;
   for (const auto& [size, stride] :
-       {std::pair{elements / large, large}, {large / small, small}, {small, int64_t{1}}})
+       {std::pair{rows, columns * large}, {columns, large}, {large / small, small}, {small, int64_t{1}}})
     out.dimensions.push_back(strided(size, stride, stride));
   return out;
 }
@@ -70,13 +87,14 @@ Found one(Move move) {
 }
 
 Found copied(const Call& call) {
-  return one(in_order(call.output().elements(), call.inputs[0].layout, call.outputs[0].layout));
+  auto move = in_order(call.output().elements(), call.inputs[0].layout, call.outputs[0].layout);
+  return move ? one(std::move(*move)) : std::nullopt;
 }
 
 Found mapped(const Call& call) {
   if (!is_8bit(call.input(0).type)) return std::nullopt;
   Found out = copied(call);
-  out->by_table = true;
+  if (out) out->by_table = true;
   return out;
 }
 
@@ -319,6 +337,9 @@ Found movement_of(const Call& call) {
 }  // namespace
 
 bool takes_moves(const Call& call) {
+  for (const std::vector<int32_t>* operands : {&call.op().inputs, &call.op().outputs})
+    for (const int32_t t : *operands)
+      if (t != ir::kAbsent && !is_short(call.graph.tensor(t))) return false;
   const Found movement = movement_of(call);
   if (!movement) return false;
   for (const Move& move : movement->moves) {

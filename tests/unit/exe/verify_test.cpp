@@ -145,16 +145,17 @@ const Breach kBreaches[] = {
     BREACH(channel_mantissa, "mantissa", e.host_steps[0].channels[3].mantissa = -1),
     BREACH(channel_exponent, "exponent 32", e.host_steps[0].channels[3].exponent = 32),
     BREACH(channel_multiplier, "finite", e.host_steps[0].channels[3].multiplier = 1.0 / 0.0),
-    BREACH(step_kind, "unknown kind", e.steps[0].kind = StepKind{7}),
+    BREACH(step_kind, "unknown kind", e.steps[1].kind = StepKind{7}),
     BREACH(step_op, "operator index", e.steps[0].op = -1),
     BREACH(operand_index, "placement 2 of 2", e.steps[0].inputs[1] = 2),
     BREACH(operand_negative, "placement -2 of 2", e.steps[0].outputs[0] = -2),
     BREACH(operand_of_a_job, "no operator of the CPU", e.steps[2].inputs = {0}),
     BREACH(operand_slots, "slots of their own", e.placements[1].slot_of = slots(16, 16);
            e.steps[0].outputs = {1}),
-    BREACH(operand_overlaps, "output 1, placement 1, shares memory", e.steps[0].inputs = {0};
+    BREACH(operand_overlaps, "an output shares memory with another operand, at byte 495",
+           e.steps[0].inputs = {0};
            e.steps[0].outputs = {-1, 1}; e.placements[1].cube.offset = 16 + 3 * 5 * 32 - 1),
-    BREACH(operand_written_twice, "output 0, placement 1, shares memory", e.steps[0].outputs = {1, 1}),
+    BREACH(operand_written_twice, "an output shares memory", e.steps[0].outputs = {1, 1}),
     BREACH(step_placement, "placement 2 of 2", e.steps[1].placement = 2),
     BREACH(step_download, "placement -1", e.steps[6].placement = -1),
     BREACH(step_job, "tasks 1 + 2 of 2", e.steps[2].first_task = 1),

@@ -25,7 +25,8 @@ class FakeDevice final : public device::Device {
  public:
   std::string name() const override { return "fake"; }
 
-  Result<device::Buffer> allocate(int64_t bytes, const std::string&) override {
+  Result<device::Buffer> allocate(int64_t bytes, const std::string& name) override {
+    allocated.push_back(name);
     auto memory = std::make_unique<Memory>();
     memory->address = next_;
     memory->host.resize(static_cast<size_t>(bytes));
@@ -59,6 +60,10 @@ class FakeDevice final : public device::Device {
     return {};
   }
 
+  int64_t used_bytes() const override { return used; }
+
+  std::vector<std::string> allocated;
+  int64_t used = 0;            // of the address space, as others would have it
   std::vector<size_t> chains;  // tasks of every job
   bool fail_next = false;
 
@@ -339,6 +344,60 @@ TEST(Session, BrokenOperandsAreRefused) {
     EXPECT_NE(session.error().text().find(message), std::string::npos)
         << what << ": " << session.error().text();
   }
+}
+
+// An executable whose constants are read by nobody: what counts is how often they are on the device.
+TEST(Session, SessionsOfAProgramShareConstants) {
+  exe::Executable e = chain_executable(1);
+  e.buffers.push_back({"weights", exe::BufferKind::Constants, 4096, std::vector<uint8_t>(4096, 7)});
+  FakeDevice device;
+  const auto program = load(e, device);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(device.allocated, (std::vector<std::string>{"weights"}));
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < 3; ++i) {
+    auto session = Session::create(*program);
+    ASSERT_TRUE(session) << session.error().text();
+    sessions.push_back(std::move(*session));
+  }
+  EXPECT_EQ(device.allocated,
+            (std::vector<std::string>{"weights", "words", "maps", "words", "maps", "words", "maps"}));
+  // In turns, each on activations of its own.
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    const std::vector<uint8_t> input = random_map(seed);
+    const auto outputs = run_one(*sessions[seed % 3], input);
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    EXPECT_EQ((*outputs)[0], pooled(plus(input, 10)));
+  }
+}
+
+TEST(Session, AnAddressSpaceThatIsFullIsAnError) {
+  exe::Executable e = chain_executable(1);
+  e.model = "net";
+  e.buffers.push_back({"weights", exe::BufferKind::Constants, 4096, std::vector<uint8_t>(4096, 7)});
+  const int64_t session_bytes = e.buffers[0].size + e.buffers[1].size;
+  FakeDevice device;
+  device.used = (int64_t{1} << 32) - session_bytes - 4095;
+  const auto none = load(e, device);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
+  EXPECT_EQ(
+      none.error().message,
+      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of the "
+                  "4294967296 bytes that 32-bit addresses reach {} are taken",
+                  session_bytes + 4096, e.buffers[0].size, e.buffers[1].size, device.used));
+  EXPECT_TRUE(device.allocated.empty()) << "nothing is taken before all of it fits";
+  device.used -= 1;
+  const auto program = load(e, device);
+  ASSERT_TRUE(program) << program.error().text();
+  device.used += 4096;  // the constants are there
+  EXPECT_TRUE(Session::create(*program));
+  device.used += 1;
+  const auto second = Session::create(*program);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::OutOfMemory);
+  EXPECT_NE(second.error().message.find(fmt::format("needs {} bytes", session_bytes)), std::string::npos)
+      << second.error().text();
 }
 
 TEST(Session, AChainIsOneJobWithoutAnObserver) {
