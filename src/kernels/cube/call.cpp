@@ -99,11 +99,9 @@ Status check_layout(const ir::Graph& graph, int32_t index, const Layout& layout,
   return {};
 }
 
-enum class Way { Dense, Moves, Surfaces, Pixels, None };
-
-// The views are complete but for their bytes.
-Result<Way> way_of(const ir::Graph& graph, size_t op_index, std::span<const InputView> inputs,
-                   std::span<const OutputView> outputs) {
+// The operator and its operands fit together, but for their bytes. False when all operands are dense.
+Result<bool> check_call(const ir::Graph& graph, size_t op_index, std::span<const InputView> inputs,
+                        std::span<const OutputView> outputs) {
   if (op_index >= graph.ops.size())
     return fail(ErrorCode::InvalidArgument, "operator {} does not exist, the graph has {}", op_index,
                 graph.ops.size());
@@ -113,7 +111,7 @@ Result<Way> way_of(const ir::Graph& graph, size_t op_index, std::span<const Inpu
                 "operator {}: called with {} inputs and {} outputs, it has {} and {}", op_index,
                 inputs.size(), outputs.size(), op.inputs.size(), op.outputs.size());
   const auto dense = [](const auto& view) { return !view.layout.cube(); };
-  if (std::ranges::all_of(inputs, dense) && std::ranges::all_of(outputs, dense)) return Way::Dense;
+  if (std::ranges::all_of(inputs, dense) && std::ranges::all_of(outputs, dense)) return false;
   PERAXIS_TRY(ir::verify_op(graph, op_index));
   for (size_t i = 0; i < inputs.size(); ++i)
     PERAXIS_TRY_NOTE(check_layout(graph, op.inputs[i], inputs[i].layout, false), "in {}",
@@ -121,11 +119,7 @@ Result<Way> way_of(const ir::Graph& graph, size_t op_index, std::span<const Inpu
   for (size_t i = 0; i < outputs.size(); ++i)
     PERAXIS_TRY_NOTE(check_layout(graph, op.outputs[i], outputs[i].layout, true), "in {}",
                      graph.op_label(op_index));
-  const cube::Call call{graph, op_index, inputs, outputs};
-  if (cube::takes_moves(call)) return Way::Moves;
-  if (cube::takes_surfaces(call)) return Way::Surfaces;
-  if (cube::takes_pixels(call)) return Way::Pixels;
-  return Way::None;
+  return true;
 }
 
 // Bytes of a view: all of a dense tensor, or a cube and anything behind it.
@@ -151,15 +145,17 @@ bool takes_layouts(const ir::Graph& graph, size_t op_index, std::span<const Layo
   for (const Layout& layout : inputs) in.push_back({{}, layout});
   std::vector<OutputView> out;
   for (const Layout& layout : outputs) out.push_back({{}, layout});
-  const auto way = way_of(graph, op_index, in, out);
-  return way && *way != Way::None;
+  const auto cubes = check_call(graph, op_index, in, out);
+  if (!cubes || !*cubes) return cubes.has_value();
+  const cube::Call call{graph, op_index, in, out};
+  return cube::takes_moves(call) || cube::takes_surfaces(call) || cube::takes_pixels(call);
 }
 
 Status run_op(const ir::Graph& graph, size_t op_index, std::span<const InputView> inputs,
               std::span<const OutputView> outputs, const Options& options) {
-  const Way way = PERAXIS_TRY(way_of(graph, op_index, inputs, outputs));
+  const bool cubes = PERAXIS_TRY(check_call(graph, op_index, inputs, outputs));
   const cube::Call call{graph, op_index, inputs, outputs};
-  if (way == Way::Dense) {
+  if (!cubes) {
     std::vector<Values> in;
     for (const InputView& view : inputs) in.push_back(view.bytes);
     std::vector<std::span<uint8_t>> out;
@@ -172,16 +168,10 @@ Status run_op(const ir::Graph& graph, size_t op_index, std::span<const InputView
   for (size_t i = 0; i < outputs.size(); ++i)
     PERAXIS_TRY_NOTE(check_bytes(graph, call.op().outputs[i], outputs[i].layout, outputs[i].bytes.size()),
                      "in {}", graph.op_label(op_index));
-  switch (way) {
-    case Way::Moves:
-      return cube::run_moves(call, options);
-    case Way::Surfaces:
-      return cube::run_surfaces(call, options);
-    case Way::Pixels:
-      return cube::run_pixels(call, options);
-    default:
-      return fail(ErrorCode::Unsupported, "{}: runs on dense arrays only", graph.op_label(op_index));
-  }
+  if (auto moved = cube::run_moves(call, options)) return std::move(*moved);
+  if (cube::takes_surfaces(call)) return cube::run_surfaces(call, options);
+  if (cube::takes_pixels(call)) return cube::run_pixels(call, options);
+  return fail(ErrorCode::Unsupported, "{}: does not run on cubes that lie so", graph.op_label(op_index));
 }
 
 }  // namespace peraxis::kernels

@@ -40,10 +40,11 @@ Status run_alone(const ir::Graph& graph, std::span<const Values> bytes, std::spa
 // elements alike.
 Result<ByteTable> value_table(const Call& call, size_t input);
 
-// The three ways. Each `takes` says whether its way is one for these operands.
+// The three ways. Each `takes` says whether its way is one for these operands; run_moves() finds that out
+// itself and gives nothing where it is not.
 // Operators that move stored values, and those that are a function of one value: cube/moves.cpp.
 bool takes_moves(const Call& call);
-Status run_moves(const Call& call, const Options& options);
+std::optional<Status> run_moves(const Call& call, const Options& options);
 // Operators whose channels do not meet, surface by surface: cube/surfaces.cpp.
 bool takes_surfaces(const Call& call);
 Status run_surfaces(const Call& call, const Options& options);

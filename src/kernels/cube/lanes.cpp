@@ -15,22 +15,23 @@ bool in_place(const Layout& layout, const Lanes& lanes) {
   return layout.cube() && layout.plain() && !layout.flipped && lanes.width == kLanes;
 }
 
+template <int64_t kLength>
+void spread_fixed(const uint8_t* from, int64_t from_step, uint8_t* to, int64_t to_step, int64_t pixels,
+                  uint8_t flip) {
+  for (int64_t p = 0; p < pixels; ++p) {
+    std::array<uint8_t, kLength> bytes;
+    std::memcpy(bytes.data(), from + p * from_step, kLength);
+    for (uint8_t& byte : bytes) byte ^= flip;
+    std::memcpy(to + p * to_step, bytes.data(), kLength);
+  }
+}
+
 // `pixels` pieces of `length` bytes.
 void spread(const uint8_t* from, int64_t from_step, uint8_t* to, int64_t to_step, int64_t pixels,
             int64_t length, uint8_t flip) {
-  if (length == kLanes) {
-    for (int64_t p = 0; p < pixels; ++p) {
-      std::array<uint8_t, kLanes> bytes;
-      std::memcpy(bytes.data(), from + p * from_step, kLanes);
-      for (uint8_t& byte : bytes) byte ^= flip;
-      std::memcpy(to + p * to_step, bytes.data(), kLanes);
-    }
-    return;
-  }
-  if (length == 1) {
-    for (int64_t p = 0; p < pixels; ++p) to[p * to_step] = from[p * from_step] ^ flip;
-    return;
-  }
+  if (length == kLanes) return spread_fixed<kLanes>(from, from_step, to, to_step, pixels, flip);
+  if (length == kLanes / 2) return spread_fixed<kLanes / 2>(from, from_step, to, to_step, pixels, flip);
+  if (length == 1) return spread_fixed<1>(from, from_step, to, to_step, pixels, flip);
   for (int64_t p = 0; p < pixels; ++p)
     for (int64_t i = 0; i < length; ++i) to[p * to_step + i] = from[p * from_step + i] ^ flip;
 }
@@ -57,17 +58,21 @@ Values read_lanes(const InputView& view, const Lanes& lanes, std::vector<uint8_t
   if (in_place(view.layout, lanes))
     return view.bytes.subspan(static_cast<size_t>(slot_offset(lanes.first, lanes.pixels)),
                               static_cast<size_t>(lanes.pixels * kLanes));
-  scratch.assign(static_cast<size_t>(lanes.pixels * lanes.width), 0);
+  scratch.resize(static_cast<size_t>(lanes.pixels * lanes.width));
+  copy_lanes(view, lanes, scratch.data());
+  return scratch;
+}
+
+void copy_lanes(const InputView& view, const Lanes& lanes, uint8_t* to) {
+  if (lanes.real < lanes.width) std::memset(to, 0, static_cast<size_t>(lanes.pixels * lanes.width));
   if (!view.layout.cube()) {
-    spread(view.bytes.data() + lanes.first, lanes.channels, scratch.data(), lanes.width, lanes.pixels,
-           lanes.real, 0);
-    return scratch;
+    spread(view.bytes.data() + lanes.first, lanes.channels, to, lanes.width, lanes.pixels, lanes.real, 0);
+    return;
   }
   each_piece(view.layout, lanes.first, lanes.real, [&](int64_t offset, int64_t c, int64_t length) {
-    spread(view.bytes.data() + offset, kLanes, scratch.data() + c - lanes.first, lanes.width, lanes.pixels,
-           length, flip_of(view.layout));
+    spread(view.bytes.data() + offset, kLanes, to + c - lanes.first, lanes.width, lanes.pixels, length,
+           flip_of(view.layout));
   });
-  return scratch;
 }
 
 std::span<uint8_t> lanes_to_write(const OutputView& view, const Lanes& lanes, std::vector<uint8_t>& scratch) {

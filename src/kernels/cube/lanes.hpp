@@ -13,6 +13,9 @@ struct Lanes {
 };
 Values read_lanes(const InputView& view, const Lanes& lanes, std::vector<uint8_t>& scratch);
 
+// The same to `to`, of pixels * width bytes, wherever they are.
+void copy_lanes(const InputView& view, const Lanes& lanes, uint8_t* to);
+
 // Where a kernel may write the lanes: the surface itself or `scratch`, which store_lanes() then spreads.
 std::span<uint8_t> lanes_to_write(const OutputView& view, const Lanes& lanes, std::vector<uint8_t>& scratch);
 void store_lanes(const OutputView& view, const Lanes& lanes, const std::vector<uint8_t>& scratch);

@@ -26,6 +26,7 @@ Dimension join(const Dimension& a, const Dimension& b) {
 // By dimension: whether its index changes the channel on `side`.
 std::vector<bool> choosing(const std::vector<Dimension>& dimensions, Side side, const Layout& layout) {
   std::vector<bool> out;
+  out.reserve(dimensions.size());
   for (const Dimension& d : dimensions)
     out.push_back(layout.cube() &&
                   std::ranges::any_of(d.*side, [&](int64_t place) { return place % layout.channels != 0; }));

@@ -63,20 +63,17 @@ std::optional<Move> in_order(int64_t elements, const Layout& from, const Layout&
 
 // From a view of the input, whose strides are `from`, to the whole output in its order.
 Move gathered(const std::vector<int64_t>& shape, const std::vector<int64_t>& from, int64_t base) {
-  const std::vector<int32_t> sizes(shape.begin(), shape.end());
-  std::vector<int64_t> strides = from;
-  for (size_t d = 0; d < shape.size(); ++d)
-    if (strides[d] < 0) {  // read backwards: start at the other end of both
-      base += strides[d] * (shape[d] - 1);
-    }
+  const std::vector<int64_t> to = dense_strides({shape.begin(), shape.end()});
   Move out;
-  const std::vector<int64_t> to = dense_strides(sizes);
+  out.from = base;
   for (size_t d = 0; d < shape.size(); ++d) {
-    Dimension dimension = strided(shape[d], std::abs(strides[d]), to[d]);
-    if (strides[d] < 0) std::ranges::reverse(dimension.from);
+    Dimension dimension = strided(shape[d], std::abs(from[d]), to[d]);
+    if (from[d] < 0) {  // read backwards: the list begins at the other end
+      out.from += from[d] * (shape[d] - 1);
+      std::ranges::reverse(dimension.from);
+    }
     out.dimensions.push_back(std::move(dimension));
   }
-  out.from = base;
   return out;
 }
 
@@ -334,37 +331,58 @@ Found movement_of(const Call& call) {
   }
 }
 
-}  // namespace
+// A move and all it needs.
+struct Ready {
+  size_t input, output;
+  Path path;
+};
 
-bool takes_moves(const Call& call) {
+// None when the operator has no such way; by then a kernel may have refused the quantization.
+std::optional<std::vector<Ready>> make_ready(const Call& call, Movement& movement) {
+  std::vector<Ready> out;
+  for (Move& move : movement.moves) {
+    if (!is_8bit(call.input(move.input).type) || !is_8bit(call.output(move.output).type)) return std::nullopt;
+    if (movement.by_table) {
+      auto table = value_table(call, move.input);
+      if (!table) return std::nullopt;
+      move.table = *table;
+    }
+    auto path = Path::make(move, call.inputs[move.input].layout, call.outputs[move.output].layout);
+    if (!path) return std::nullopt;
+    out.push_back({move.input, move.output, std::move(*path)});
+  }
+  return out;
+}
+
+bool are_short(const Call& call) {
   for (const std::vector<int32_t>* operands : {&call.op().inputs, &call.op().outputs})
     for (const int32_t t : *operands)
       if (t != ir::kAbsent && !is_short(call.graph.tensor(t))) return false;
-  const Found movement = movement_of(call);
-  if (!movement) return false;
-  for (const Move& move : movement->moves) {
-    if (!is_8bit(call.input(move.input).type) || !is_8bit(call.output(move.output).type)) return false;
-    if (!Path::make(move, call.inputs[move.input].layout, call.outputs[move.output].layout)) return false;
-    if (movement->by_table && !value_table(call, move.input)) return false;
-  }
   return true;
 }
 
-Status run_moves(const Call& call, const Options& options) {
-  Movement movement = *movement_of(call);
+}  // namespace
+
+bool takes_moves(const Call& call) {
+  if (!are_short(call)) return false;
+  Found movement = movement_of(call);
+  return movement && make_ready(call, *movement);
+}
+
+std::optional<Status> run_moves(const Call& call, const Options& options) {
+  if (!are_short(call)) return std::nullopt;
+  Found movement = movement_of(call);
+  if (!movement) return std::nullopt;
+  const auto moves = make_ready(call, *movement);
+  if (!moves) return std::nullopt;
   for (const OutputView& output : call.outputs) {
-    if (movement.fill) fill_all(output, *movement.fill);
+    if (movement->fill) fill_all(output, *movement->fill);
     fill_spare(output);
   }
-  for (Move& move : movement.moves) {
-    const InputView& from = call.inputs[move.input];
-    const OutputView& to = call.outputs[move.output];
-    if (movement.by_table) move.table = PERAXIS_TRY(value_table(call, move.input));
-    const auto path = Path::make(move, from.layout, to.layout);
-    if (!path) return fail(ErrorCode::Internal, "{}: no way to move", call.graph.op_label(call.op_index));
-    path->run(from.bytes.data(), to.bytes.data(), options.threads);
-  }
-  return {};
+  for (const Ready& move : *moves)
+    move.path.run(call.inputs[move.input].bytes.data(), call.outputs[move.output].bytes.data(),
+                  options.threads);
+  return Status{};
 }
 
 }  // namespace peraxis::kernels::cube

@@ -188,25 +188,40 @@ class Surfaces {
   std::array<std::vector<uint8_t>, kMostOperands> shared_;
 };
 
-// Two cubes that lie alike and one that will: the operator runs on all their bytes at once.
-bool lie_alike(const Call& call) {
-  if (!is_binary(call.op().kind) || call.op().kind == OpKind::Div) return false;
-  const Layout& out = call.outputs[0].layout;
-  for (size_t i = 0; i < 2; ++i) {
-    const Layout& in = call.inputs[i].layout;
-    if (!in.cube() || !in.plain() || in.flipped || in.pixels != out.pixels || in.channels != out.channels ||
-        call.input(i).shape != call.output().shape)
-      return false;
-  }
-  return out.cube() && !out.flipped;
+// Both operands and the result have one shape, and a result is a cube: the operator runs on all bytes at
+// once. What does not lie as the result will is brought there first.
+bool runs_at_once(const Call& call) {
+  if (!is_binary(call.op().kind) || call.op().kind == OpKind::Div || !call.outputs[0].layout.cube())
+    return false;
+  for (size_t i = 0; i < 2; ++i)
+    if (call.input(i).is_constant || call.input(i).shape != call.output().shape) return false;
+  return true;
 }
 
-Status run_alike(const Call& call, const Options& options) {
-  const auto size = static_cast<size_t>(call.outputs[0].layout.bytes());
+// Surfaces with channels in their order, not flipped.
+Values in_order(const InputView& view, const Layout& out, std::vector<uint8_t>& scratch) {
+  const auto size = static_cast<size_t>(out.bytes());
+  if (view.layout.cube() && view.layout.plain() && !view.layout.flipped) return view.bytes.first(size);
+  scratch.resize(size);
+  for (int64_t first = 0; first < out.channels; first += kLanes)
+    copy_lanes(view, {out.pixels, out.channels, first, std::min(kLanes, out.channels - first), kLanes},
+               scratch.data() + slot_offset(first, out.pixels));
+  return scratch;
+}
+
+Status run_at_once(const Call& call, const Options& options) {
+  const Layout& out = call.outputs[0].layout;
+  const auto size = static_cast<size_t>(out.bytes());
   ir::Graph graph = alone(call);
   for (ir::Tensor& t : graph.tensors) t.shape = {static_cast<int32_t>(size)};
-  const std::array<Values, 2> bytes{call.inputs[0].bytes.first(size), call.inputs[1].bytes.first(size)};
-  return run_alone(graph, bytes, call.outputs[0].bytes.first(size), options);
+  std::array<std::vector<uint8_t>, 2> scratch;
+  const std::array<Values, 2> bytes{in_order(call.inputs[0], out, scratch[0]),
+                                    in_order(call.inputs[1], out, scratch[1])};
+  const std::span<uint8_t> to = call.outputs[0].bytes.first(size);
+  PERAXIS_TRY(run_alone(graph, bytes, to, options));
+  if (out.flipped)
+    for (uint8_t& byte : to) byte ^= 0x80;
+  return {};
 }
 
 }  // namespace
@@ -240,7 +255,7 @@ bool takes_surfaces(const Call& call) {
 }
 
 Status run_surfaces(const Call& call, const Options& options) {
-  if (lie_alike(call)) return run_alike(call, options);
+  if (runs_at_once(call)) return run_at_once(call, options);
   const Surfaces surfaces(call, options);
   std::vector<Status> outcomes(static_cast<size_t>(surfaces.count()));
   fill_spare(call.outputs[0]);
