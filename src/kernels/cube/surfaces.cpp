@@ -133,12 +133,28 @@ class Surfaces {
 
   int64_t count() const { return (channels_ + kLanes - 1) / kLanes; }
 
-  Status run(int64_t surface) const {
+  // Surfaces [first, last), one after the other.
+  Status run(int64_t first, int64_t last) const {
+    Work work{graph_, {}, {}, 0};
+    for (int64_t s = first; s < last; ++s) PERAXIS_TRY(run_one(s, work));
+    return {};
+  }
+
+ private:
+  // What neighbouring surfaces have in common: the small graph, `width` channels wide, and memory.
+  struct Work {
+    ir::Graph graph;
+    std::array<std::vector<uint8_t>, kMostOperands> scratch;
+    std::vector<uint8_t> made;
+    int64_t width;
+  };
+
+  Status run_one(int64_t surface, Work& work) const {
     const int64_t first = surface * kLanes;
     const int64_t real = std::min(kLanes, channels_ - first);
     const int64_t width = all_lanes(real) ? kLanes : real;
-    ir::Graph graph = graph_;
-    std::array<std::vector<uint8_t>, kMostOperands> scratch;
+    const bool changed = width != work.width;
+    work.width = width;
     std::array<Values, kMostOperands> bytes;
     for (size_t i = 0; i < operands_; ++i) {
       if (!call_.has_input(i)) continue;
@@ -146,22 +162,27 @@ class Surfaces {
         bytes[i] = shared_[i];
         continue;
       }
-      ir::Tensor& t = graph.tensors[i];
-      const Lanes lanes{t.elements() / channels_, channels_, first, real, width};
-      if (!t.is_constant) bytes[i] = read_lanes(call_.inputs[i], lanes, scratch[i]);
-      narrow(t, call_.input(i).data, first, width);
+      const ir::Tensor& whole = call_.input(i);
+      ir::Tensor& t = work.graph.tensors[i];
+      if (changed || whole.is_constant) {
+        t = graph_.tensors[i];
+        narrow(t, whole.data, first, width);
+      }
+      const Lanes lanes{whole.elements() / channels_, channels_, first, real, width};
+      if (!whole.is_constant) bytes[i] = read_lanes(call_.inputs[i], lanes, work.scratch[i]);
     }
-    ir::Tensor& output = graph.tensors.back();
+    const ir::Tensor& output = call_.output();
+    if (changed) {
+      work.graph.tensors.back() = graph_.tensors.back();
+      narrow(work.graph.tensors.back(), {}, first, width);
+    }
     const Lanes lanes{output.elements() / channels_, channels_, first, real, width};
-    narrow(output, {}, first, width);
-    std::vector<uint8_t> made;
-    const std::span<uint8_t> to = lanes_to_write(call_.outputs[0], lanes, made);
-    PERAXIS_TRY(run_alone(graph, std::span<const Values>(bytes.data(), operands_), to, options_));
-    store_lanes(call_.outputs[0], lanes, made);
+    const std::span<uint8_t> to = lanes_to_write(call_.outputs[0], lanes, work.made);
+    PERAXIS_TRY(run_alone(work.graph, std::span<const Values>(bytes.data(), operands_), to, options_));
+    store_lanes(call_.outputs[0], lanes, work.made);
     return {};
   }
 
- private:
   // Whether slots that no channel has are computed too: what they hold must then make no kernel fail.
   bool all_lanes(int64_t real) const {
     if (real == kLanes) return true;
@@ -257,10 +278,10 @@ bool takes_surfaces(const Call& call) {
 Status run_surfaces(const Call& call, const Options& options) {
   if (runs_at_once(call)) return run_at_once(call, options);
   const Surfaces surfaces(call, options);
-  std::vector<Status> outcomes(static_cast<size_t>(surfaces.count()));
+  std::vector<Status> outcomes(static_cast<size_t>(surfaces.count()));  // by first surface of a piece
   fill_spare(call.outputs[0]);
   fast::Rows(options.threads, surfaces.count()).run([&](int64_t first, int64_t last) {
-    for (int64_t s = first; s < last; ++s) outcomes[static_cast<size_t>(s)] = surfaces.run(s);
+    outcomes[static_cast<size_t>(first)] = surfaces.run(first, last);
   });
   for (Status& outcome : outcomes) PERAXIS_TRY(std::move(outcome));
   return {};
