@@ -182,10 +182,11 @@ TEST(Cubes, EveryOperatorEqualsTheReferenceOnDenseArrays) {
   }
 }
 
-// Maps large enough for several chunks of pixels and for threads.
+// Maps large enough for several chunks and blocks of pixels, and for threads.
 TEST(Cubes, LargeMaps) {
   Rng rng(18);
-  for (const ir::OpKind kind : {ir::OpKind::Add, ir::OpKind::Relu, ir::OpKind::Reshape}) {
+  for (const ir::OpKind kind :
+       {ir::OpKind::Add, ir::OpKind::Relu, ir::OpKind::Reshape, ir::OpKind::Softmax}) {
     for (const int32_t channels : {16, 40, 255}) {
       const ir::Tensor t = int8_tensor({1, 37, 41, channels}, 0.05F, 3);
       std::vector<ir::Tensor> tensors{t};
@@ -193,9 +194,11 @@ TEST(Cubes, LargeMaps) {
       if (kind == ir::OpKind::Reshape) tensors.push_back(int32_constant({3}, {1, 37 * 41, channels}));
       ir::Tensor out = int8_tensor(t.shape, 0.05F, 3);
       if (kind == ir::OpKind::Reshape) out.shape = {1, 37 * 41, channels};
+      if (kind == ir::OpKind::Softmax) out = int8_tensor(t.shape, 1.0F / 256, -128);
       tensors.push_back(out);
       ir::Attributes attributes = ir::NoAttributes{};
       if (kind == ir::OpKind::Add) attributes = ir::BinaryAttributes{};
+      if (kind == ir::OpKind::Softmax) attributes = ir::SoftmaxAttributes{};
       const ir::Graph graph = one_op(kind, attributes, tensors);
       const CubeCase test{ir::op_name(kind), [&](Rng&) { return graph; }, {0, 1}};
       Tally tally;
