@@ -88,8 +88,9 @@ that made this page; on a busy one those above a few milliseconds are rough. Und
 all of the CPU's work, the same both ways, and is not timed. The outputs of both are the same bytes. *Convolutions only*: `--accuracy fast
 --convolutions-only`, every other operator on the CPU.
 
-What is gained is one pass over a map for each conversion, and its host array. Element-wise operators, joins, parts and paddings gain; a map of
-a few pixels with many channels costs more than before, because every surface of 16 channels is a call of the kernel.
+What is gained is one pass over a map for each conversion, and its host array: a small part of the CPU's work, since a conversion costs
+little beside a kernel. Element-wise operators, joins, parts and paddings of large maps gain; small maps cost a few microseconds more than
+before, because each operator is checked and prepared anew in every run and every surface of 16 channels may be a call of the dense kernel.
 
 | network | way | uploads + downloads before | now | CPU operators on cubes | CPU ms before | now |
 |---|---|---|---|---|---|---|

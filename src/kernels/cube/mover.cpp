@@ -123,6 +123,8 @@ void copy_pieces(const uint8_t* from, int64_t from_step, uint8_t* to, int64_t to
       return copy_fixed<1>(from, from_step, to, to_step, count, change);
     case 2:
       return copy_fixed<2>(from, from_step, to, to_step, count, change);
+    case 3:  // pictures
+      return copy_fixed<3>(from, from_step, to, to_step, count, change);
     case 4:
       return copy_fixed<4>(from, from_step, to, to_step, count, change);
     case 8:
@@ -297,12 +299,10 @@ void Path::run_piece(int64_t piece, const uint8_t* from, uint8_t* to) const {
 }
 
 void fill_spare(const OutputView& view) {
-  const int64_t first = view.layout.channels, pixels = view.layout.pixels;
-  const int64_t lanes = (first + kLanes - 1) / kLanes * kLanes - first;
-  if (!view.layout.cube() || lanes == 0) return;
-  uint8_t* to = view.bytes.data() + slot_offset(first, pixels);
-  for (int64_t p = 0; p < pixels; ++p)
-    std::memset(to + p * kLanes, view.layout.spare, static_cast<size_t>(lanes));
+  const int64_t channels = view.layout.channels, pixels = view.layout.pixels;
+  if (!view.layout.cube() || channels % kLanes == 0) return;
+  std::memset(view.bytes.data() + slot_offset(channels / kLanes * kLanes, pixels), view.layout.spare,
+              static_cast<size_t>(pixels * kLanes));
 }
 
 void fill_all(const OutputView& view, uint8_t stored) {

@@ -55,7 +55,8 @@ class Path {
   ByteTable table_{};
 };
 
-// Channel slots of the last surface that no channel has, or all of the cube, become one stored byte.
+// Before the channels are written: all of the last surface when it has slots without a channel, or all of the
+// output, becomes one stored byte.
 void fill_spare(const OutputView& view);
 void fill_all(const OutputView& view, uint8_t stored);
 

@@ -376,8 +376,10 @@ std::optional<Status> run_moves(const Call& call, const Options& options) {
   const auto moves = make_ready(call, *movement);
   if (!moves) return std::nullopt;
   for (const OutputView& output : call.outputs) {
-    if (movement->fill) fill_all(output, *movement->fill);
-    fill_spare(output);
+    if (movement->fill)
+      fill_all(output, *movement->fill);
+    else
+      fill_spare(output);
   }
   for (const Ready& move : *moves)
     move.path.run(call.inputs[move.input].bytes.data(), call.outputs[move.output].bytes.data(),
