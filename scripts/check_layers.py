@@ -22,7 +22,7 @@ LAYERS = {
     "plan": "base num ir target requant lower",
     "emit": "base num target",
     "exe": "base",
-    "compiler": "base num ir target requant lower plan emit exe",
+    "compiler": "base num ir kernels target requant lower plan emit exe",
     "machine": "base num exe",
     "trace": "base num exe target machine",
     "device": "base exe machine",

@@ -137,7 +137,27 @@ Partitions partitions(const std::vector<exe::LayerPlan>& layers,
   return out;
 }
 
+Conversions conversions(const exe::Executable& executable) {
+  Conversions out;
+  for (const exe::Step& step : executable.steps) {
+    const auto placed = [](int32_t placement) { return placement >= 0; };
+    if (step.kind == exe::StepKind::Upload) ++out.uploads;
+    if (step.kind == exe::StepKind::Download) ++out.downloads;
+    if (step.kind != exe::StepKind::Cpu) continue;
+    const bool cubes = std::ranges::any_of(step.inputs, placed) || std::ranges::any_of(step.outputs, placed);
+    ++(cubes ? out.on_cubes : out.dense);
+  }
+  return out;
+}
+
 namespace {
+
+// Of all buffers: what one session takes of the device's 32-bit address space.
+int64_t device_bytes(const exe::Executable& executable) {
+  int64_t bytes = 0;
+  for (const exe::Buffer& buffer : executable.buffers) bytes += buffer.size;
+  return bytes;
+}
 
 int64_t activation_bytes(const exe::Executable& executable) {
   int64_t bytes = 0;
@@ -154,17 +174,29 @@ void add_splitting(Json& out, const compiler::Compiled& compiled) {
   out["execution_order"] = compiled.order;
   out["partitions"] = found.npu;
   out["crossings"] = found.crossings;
-  out["memory"] = {{"activation_bytes", activation_bytes(compiled.executable)},
+  const Conversions converted = conversions(compiled.executable);
+  out["conversions"] = {{"uploads", converted.uploads},
+                        {"downloads", converted.downloads},
+                        {"cpu_operators_on_cubes", converted.on_cubes},
+                        {"cpu_operators_dense", converted.dense}};
+  out["memory"] = {{"device_bytes", device_bytes(compiled.executable)},
+                   {"activation_bytes", activation_bytes(compiled.executable)},
                    {"largest_live_bytes", compiled.largest_live_bytes}};
 }
 
 std::string splitting_text(const compiler::Compiled& compiled) {
   const Partitions found =
       partitions(compiled.executable.layers, compiled.executable.operators, compiled.order);
-  return fmt::format("{} partition{} on the NPU, {} crossings; activations: {} bytes, largest live set {}\n",
-                     found.npu, found.npu == 1 ? "" : "s", found.crossings,
-                     base::with_thousands(activation_bytes(compiled.executable)),
-                     base::with_thousands(compiled.largest_live_bytes));
+  const Conversions converted = conversions(compiled.executable);
+  return fmt::format(
+      "{} partition{} on the NPU, {} crossings; activations: {} bytes, largest live set {}\n"
+      "{} uploads, {} downloads; {} of {} steps of CPU operators are on the NPU's layout; {} bytes of the "
+      "device\n",
+      found.npu, found.npu == 1 ? "" : "s", found.crossings,
+      base::with_thousands(activation_bytes(compiled.executable)),
+      base::with_thousands(compiled.largest_live_bytes), converted.uploads, converted.downloads,
+      converted.on_cubes, converted.on_cubes + converted.dense,
+      base::with_thousands(device_bytes(compiled.executable)));
 }
 
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators) {

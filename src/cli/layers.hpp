@@ -41,7 +41,17 @@ struct Partitions {
 };
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
                       const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order);
-// "execution_order" (of operators), "partitions", "crossings", and "memory": {"activation_bytes",
+// Arrays that a run turns from one form into the other.
+struct Conversions {
+  int64_t uploads = 0;    // host arrays that become cubes
+  int64_t downloads = 0;  // cubes that become host arrays
+  int64_t on_cubes = 0;   // operators of the CPU that read or write cubes where they are
+  int64_t dense = 0;      // those that have dense operands only
+};
+Conversions conversions(const exe::Executable& executable);
+
+// "execution_order" (of operators), "partitions", "crossings", "conversions": {"uploads", "downloads",
+// "cpu_operators_on_cubes", "cpu_operators_dense"} and "memory": {"device_bytes", "activation_bytes",
 // "largest_live_bytes"} into `out`.
 void add_splitting(Json& out, const compiler::Compiled& compiled);
 std::string splitting_text(const compiler::Compiled& compiled);  // the same, as a line

@@ -129,6 +129,10 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                    "pictures are uploaded as cubes of 16 channels, not as they lie; nobody has published "
                    "that an RK3588 reads packed int8 pixels right"),
       options);
+  note_given(app.add_flag("--dense-cpu", options.dense_cpu,
+                          "operators of the CPU take dense arrays only, converted before and after them, and "
+                          "leave the NPU's layout alone"),
+             options);
   note_given(app.add_option("--max-mismatch", options.max_mismatch,
                             "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
                             "differ from the reference, least time below that")
@@ -178,6 +182,7 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   out.convolutions_only = options.convolutions_only;
   out.tables = !options.no_tables;
   out.fused_adds = !options.no_fused_add;
+  out.cubes_on_cpu = !options.dense_cpu;
   out.ppu = !options.no_ppu;
   out.packed_input = !options.no_packed_input;
   out.strategy_options = options.strategy_options;

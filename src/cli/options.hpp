@@ -25,6 +25,7 @@ struct BuildOptions {
   bool no_fused_add = false;
   bool no_ppu = false;
   bool no_packed_input = false;
+  bool dense_cpu = false;
   bool no_fallback = false;
   std::string correction = "on";
   requant::StrategyOptions strategy_options;

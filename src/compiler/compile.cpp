@@ -1,5 +1,6 @@
-// Walks the operators in order. A tensor is on the host (dense NHWC), on the device (a cube), or both;
-// uploads and downloads are inserted where an operator needs the other form. Tasks of neighbouring NPU
+// Walks the operators in order. A tensor is on the host (dense NHWC), on the device (a cube), or both; CPU
+// operators take either where their kernels can, and uploads and downloads are inserted where an operator
+// needs the other form. Tasks of neighbouring NPU
 // operators join one chain. Addresses stay symbolic until every lifetime is known; then memory is planned
 // and words are emitted.
 #include "compiler/compile.hpp"
@@ -8,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "compiler/cpu_operands.hpp"
 #include "compiler/program.hpp"
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
@@ -21,12 +23,6 @@ namespace {
 
 using requant::HostWork;
 using requant::Strategy;
-
-// A logical [h][w][c] view of a tensor on the device.
-struct View {
-  int64_t h = 0, w = 0, c = 0;
-  bool operator==(const View&) const = default;
-};
 
 // A tensor on the device: a placement, and in which slots of it the channels are.
 struct Cube {
@@ -58,7 +54,8 @@ class Compiler {
         options_(options),
         chosen_(plan),
         states_(graph.tensors.size()),
-        layer_of_(graph.ops.size(), nullptr) {
+        layer_of_(graph.ops.size(), nullptr),
+        on_npu_(views_read_on_npu(graph, plan)) {
     for (const plan::LayerPlan& layer : plan.layers) layer_of_[layer.op] = &layer;
     order_ = plan.order;
     for (size_t op = order_.size(); op < graph.ops.size(); ++op) order_.push_back(op);
@@ -123,18 +120,72 @@ class Compiler {
 
   void run_on_cpu(size_t op_index) {
     const ir::Op& op = graph_.ops[op_index];
-    for (const int32_t t : op.inputs) {
-      if (t == ir::kAbsent) continue;
-      if (graph_.tensor(t).is_constant)
-        cpu_constants_.insert(t);
-      else
-        to_host(t);
-    }
     exe::Step step;
     step.kind = exe::StepKind::Cpu;
     step.op = static_cast<int32_t>(op_index);
-    plan_.steps.push_back(step);
-    for (const int32_t t : op.outputs) state(t).on_host = true;
+    if (options_.cubes_on_cpu) place_operands(step);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const int32_t t = op.inputs[i];
+      if (t == ir::kAbsent) continue;
+      if (graph_.tensor(t).is_constant)
+        cpu_constants_.insert(t);
+      else if (step.inputs.empty() || step.inputs[i] < 0)
+        to_host(t);
+    }
+    for (const int32_t p : step.inputs) touch_placement(p);
+    for (const int32_t p : step.outputs) touch_placement(p);
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      if (step.outputs.empty() || step.outputs[i] < 0) state(op.outputs[i]).on_host = true;
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // A cube of the tensor: the one whose channels are the tensor's last dimension, if there is one.
+  int32_t cube_of(int32_t tensor) {
+    const TensorState& s = state(tensor);
+    const ir::Tensor& t = graph_.tensor(tensor);
+    for (const Cube& cube : s.on_device)
+      if (!t.shape.empty() && cube.view.c == t.shape.back()) return cube.placement;
+    if (!s.on_device.empty()) return s.on_device.front().placement;
+    return s.scattered ? s.scattered->placement : -1;
+  }
+
+  kernels::Layout layout_of(int32_t placement) const {
+    const exe::Placement& p = plan_.placements[static_cast<size_t>(placement)];
+    return {p.cube.h * p.cube.w, p.c, p.slot_of, p.is_uint8, 0};
+  }
+
+  // Gives the step the cubes that its operator reads and writes, new ones for what the NPU reads.
+  void place_operands(exe::Step& step) {
+    const auto index = static_cast<size_t>(step.op);
+    const ir::Op& op = graph_.ops[index];
+    std::vector<kernels::Layout> inputs(op.inputs.size()), outputs(op.outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (const auto& view = on_npu_[static_cast<size_t>(op.outputs[i])]) {
+        outputs[i].pixels = view->h * view->w;
+        outputs[i].channels = view->c;
+      }
+    const bool for_npu = std::ranges::any_of(outputs, &kernels::Layout::cube);
+    std::vector<int32_t> cubes(inputs.size(), -1);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (op.inputs[i] == ir::kAbsent || graph_.tensor(op.inputs[i]).is_constant) continue;
+      if (state(op.inputs[i]).on_host && !for_npu) continue;  // for a dense result a dense operand is as good
+      cubes[i] = cube_of(op.inputs[i]);
+      if (cubes[i] >= 0) inputs[i] = layout_of(cubes[i]);
+    }
+    const CubeOperands chosen = choose_operands(graph_, index, inputs, outputs);
+    if (!chosen.inputs && !chosen.outputs) return;
+    step.inputs = chosen.inputs ? cubes : std::vector<int32_t>(inputs.size(), -1);
+    step.outputs.assign(outputs.size(), -1);
+    for (size_t i = 0; chosen.outputs && i < outputs.size(); ++i)
+      if (outputs[i].cube()) {
+        const View& view = *on_npu_[static_cast<size_t>(op.outputs[i])];
+        step.outputs[i] = add_own_placement(op.outputs[i], view);
+      }
+  }
+
+  void touch_placement(int32_t placement) {
+    if (placement < 0) return;
+    plan_.memory.touch(plan_.placement_addresses[static_cast<size_t>(placement)].allocation, clock_);
   }
 
   void to_host(int32_t tensor) {
@@ -149,7 +200,7 @@ class Compiler {
     exe::Step step;
     step.kind = kind;
     step.placement = placement;
-    plan_.memory.touch(plan_.placement_addresses[static_cast<size_t>(placement)].allocation, clock_);
+    touch_placement(placement);
     return step;
   }
 
@@ -176,6 +227,13 @@ class Compiler {
     return index;
   }
 
+  // In memory of its own, channels in their order.
+  int32_t add_own_placement(int32_t tensor, const View& view) {
+    const lower::Layout layout = lower::plain_layout(view.c);
+    return add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * layout.slots), 0},
+                         layout);
+  }
+
   // The tensor as a cube of the device; `any_order`: with its channels in whatever slots they are.
   Cube to_device(int32_t tensor, const View& view, bool any_order) {
     TensorState& s = state(tensor);
@@ -184,10 +242,7 @@ class Compiler {
     for (const Cube& cube : s.on_device)
       if (cube.view == view && (any_order || cube.layout.plain())) return cube;
     to_host(tensor);
-    const lower::Layout layout = lower::plain_layout(view.c);
-    const int32_t placement =
-        add_placement(tensor, view, {plan_.memory.add_activation(view.h * view.w * layout.slots), 0}, layout);
-    plan_.steps.push_back(placement_step(exe::StepKind::Upload, placement));
+    plan_.steps.push_back(placement_step(exe::StepKind::Upload, add_own_placement(tensor, view)));
     return s.on_device.back();
   }
 
@@ -273,11 +328,6 @@ class Compiler {
     if (const auto* convolution = std::get_if<rk3588::ConvTask>(&task))
       return convolution->depthwise ? exe::TaskKind::Depthwise : exe::TaskKind::Direct;
     return exe::TaskKind::Upsample;
-  }
-
-  static View view_of(const ir::Tensor& tensor) {
-    const ir::Nhwc map = ir::nhwc(tensor);
-    return {map.h, map.w, map.c};
   }
 
   // Pooling, element-wise operators, copies: maps in, one map out, no host work. Parts of a map: no task.
@@ -486,6 +536,7 @@ class Compiler {
   std::vector<TensorState> states_;
   std::vector<const plan::LayerPlan*> layer_of_;  // by operator
   std::vector<size_t> order_;                     // of execution
+  std::vector<std::optional<View>> on_npu_;       // by tensor: as operators of the NPU read it
   std::map<int32_t, int32_t> cubes_;              // tensor -> allocation of what place_for made
   std::set<int32_t> cpu_constants_;
   ProgramPlan plan_;

@@ -38,6 +38,7 @@ struct Options {
   // data, QUANTIZE of a model input, DEQUANTIZE to a model output and the host's work after tasks are none.
   bool no_fallback = false;
   bool packed_input = true;  // pictures are uploaded as they lie (plan/planner.hpp)
+  bool cubes_on_cpu = true;  // CPU operators read and write cubes; false: dense host arrays only
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
   // For tests: smaller limits force tiles and splits. 0: the chip's.

@@ -32,10 +32,14 @@ struct TaskCounters {
   bool depthwise = false;       // CNA CONV_MODE
 };
 
+// Any thread may call; jobs of several callers take turns.
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  // "sim", "null"
+  // Of the 4 GiB that device addresses reach: what buffers so far leave to no other, gaps between them
+  // included. 0 where the device does not say.
+  virtual int64_t used_bytes() const { return 0; }
   // Zero-filled for the host; on the machine model it counts as never written until the host writes it
   // and calls sync_to_device.
   virtual Result<Buffer> allocate(int64_t bytes, const std::string& name) = 0;

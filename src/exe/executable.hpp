@@ -3,7 +3,7 @@
 //
 // How a run uses it: allocate `buffers` on the device and copy their data in; apply `relocations` to the
 // command words; then walk `steps` in order. Tensors live in two places: as dense NHWC arrays on the host
-// (CPU operators read and write those) and as NC1HWC2 cubes in device memory (`placements`).
+// and as NC1HWC2 cubes in device memory (`placements`). CPU operators read and write either.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@
 
 namespace peraxis::exe {
 
-// The newest. A file is of the oldest that can say what it holds: 2 with packed placements, else 1.
+// The newest. A file has the lowest version that holds it: 2 with packed placements or when a Cpu step has
+// operands on the device, else 1.
 inline constexpr uint32_t kFormatVersion = 2;
 
 enum class BufferKind : uint8_t {
@@ -88,7 +89,7 @@ struct Placement {
 inline constexpr int64_t kMaxPackedChannels = 4;
 
 enum class StepKind : uint8_t {
-  Cpu,         // run operator `op` with the CPU kernels (host arrays in, host arrays out)
+  Cpu,         // run operator `op` with the CPU kernels, on host arrays and cubes of the device
   Upload,      // host array of placements[placement].tensor -> device cube
   Download,    // device cube -> host array (channels in their order)
   Job,         // tasks [first_task, first_task + task_count) as one chain
@@ -102,6 +103,10 @@ struct Step {
   int32_t placement = -1;
   int32_t first_task = 0, task_count = 0;
   int32_t host_step = -1;
+  // Cpu: the placement of each operand that the kernel reads or writes on the device, -1 for a host array;
+  // one an operand of the operator. Both empty: host arrays only. Outputs have their channels in order and
+  // share no memory with another operand.
+  std::vector<int32_t> inputs = {}, outputs = {};
 };
 
 enum class Rounding : uint8_t {
@@ -176,6 +181,9 @@ struct Executable {
   std::vector<LayerPlan> layers;
   std::vector<OperatorPlan> operators;
 };
+
+// Of the file that write() makes.
+uint32_t format_version(const Executable& executable);
 
 // Checks every index, range, size and checksum. read() calls it; the machine and runtime may rely on it.
 Status verify(const Executable& executable);

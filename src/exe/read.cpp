@@ -75,12 +75,15 @@ class Reader {
                   s.placement(),
                   s.first_task(),
                   s.task_count(),
-                  s.host_step()};
+                  s.host_step(),
+                  {},
+                  {}};
     }));
     PERAXIS_TRY(layers(e));
     PERAXIS_TRY(operators(e));
     PERAXIS_TRY(placement_slots(e));
     PERAXIS_TRY(packed_placements(e));
+    PERAXIS_TRY(step_operands(e));
     return e;
   }
 
@@ -176,6 +179,20 @@ class Reader {
       if (p.pitch() < 1 || to.packed())
         return bad("placement {} has the pitch {}{}", p.placement(), p.pitch(), to.packed() ? " too" : "");
       to.pitch = p.pitch();
+    }
+    return {};
+  }
+  Status step_operands(Executable& e) {
+    if (f_.step_operands() == nullptr) return {};
+    for (const file::StepOperands* operands : *f_.step_operands()) {
+      const int32_t s = operands->step();
+      if (s < 0 || static_cast<size_t>(s) >= e.steps.size())
+        return bad("operands of step {} of {}", s, e.steps.size());
+      PERAXIS_TRY(spend(operands->inputs()->size(), sizeof(int32_t)));
+      PERAXIS_TRY(spend(operands->outputs()->size(), sizeof(int32_t)));
+      Step& step = e.steps[static_cast<size_t>(s)];
+      step.inputs.assign(operands->inputs()->begin(), operands->inputs()->end());
+      step.outputs.assign(operands->outputs()->begin(), operands->outputs()->end());
     }
     return {};
   }

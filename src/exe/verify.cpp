@@ -249,14 +249,16 @@ class Verifier {
   }
 
   Status step(const Step& s) const {
+    if (s.kind != StepKind::Cpu && (!s.inputs.empty() || !s.outputs.empty()))
+      return bad("operands of a step that is no operator of the CPU");
     switch (s.kind) {
       case StepKind::Cpu:
         if (s.op < 0) return bad("operator index {}", s.op);
-        return {};
+        return operands(s);
       case StepKind::Upload:
-        return plain_placement(s);
+        return plain_placement(s.placement);
       case StepKind::Download:
-        return placement_index(s);
+        return placement_index(s.placement);
       case StepKind::Job:
         if (s.task_count < 1 || !is_range(s.first_task, s.task_count, static_cast<int64_t>(e_.tasks.size())))
           return bad("tasks {} + {} of {}", s.first_task, s.task_count, e_.tasks.size());
@@ -270,22 +272,55 @@ class Verifier {
     return bad("unknown kind {}", static_cast<int>(s.kind));
   }
 
-  Status placement_index(const Step& s) const {
-    if (!is_index(s.placement, e_.placements))
-      return bad("placement {} of {}", s.placement, e_.placements.size());
+  Status operands(const Step& s) const {
+    for (const int32_t p : s.inputs)
+      if (p != -1) PERAXIS_TRY(placement_index(p));
+    for (const int32_t p : s.outputs)
+      if (p != -1) PERAXIS_TRY(plain_placement(p));
+    return written_apart(s);
+  }
+
+  // What a kernel writes is nothing that it reads or writes elsewhere.
+  Status written_apart(const Step& s) const {
+    struct Operand {
+      const Cube* cube;
+      bool written;
+    };
+    std::vector<Operand> operands;
+    for (const auto& [places, written] : {std::pair{&s.inputs, false}, {&s.outputs, true}})
+      for (const int32_t p : *places)
+        if (p != -1) operands.push_back({&e_.placements[static_cast<size_t>(p)].cube, written});
+    std::ranges::sort(operands, {},
+                      [](const Operand& o) { return std::pair(o.cube->buffer, o.cube->offset); });
+    int64_t end = 0, written_end = 0;  // of those before, in this buffer
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Cube& c = *operands[i].cube;
+      if (i > 0 && operands[i - 1].cube->buffer != c.buffer) end = written_end = 0;
+      if (c.offset < (operands[i].written ? end : written_end))
+        return bad("an output shares memory with another operand, at byte {} of buffer {}", c.offset,
+                   c.buffer);
+      const int64_t own_end = c.offset + c.h * c.w * c.channels * c.element_bytes;
+      end = std::max(end, own_end);
+      if (operands[i].written) written_end = std::max(written_end, own_end);
+    }
+    return {};
+  }
+
+  Status placement_index(int32_t p) const {
+    if (!is_index(p, e_.placements)) return bad("placement {} of {}", p, e_.placements.size());
     return {};
   }
 
   // One that can be written channel by channel.
-  Status plain_placement(const Step& s) const {
-    PERAXIS_TRY(placement_index(s));
-    if (!e_.placements[static_cast<size_t>(s.placement)].slot_of.empty())
-      return bad("it writes placement {}, whose channels lie in slots of their own", s.placement);
+  Status plain_placement(int32_t p) const {
+    PERAXIS_TRY(placement_index(p));
+    if (!e_.placements[static_cast<size_t>(p)].slot_of.empty())
+      return bad("it writes placement {}, whose channels lie in slots of their own", p);
     return {};
   }
 
   Status host_step_into_placement(const Step& s, int32_t element_bytes) const {
-    PERAXIS_TRY(plain_placement(s));
+    PERAXIS_TRY(plain_placement(s.placement));
     if (e_.placements[static_cast<size_t>(s.placement)].packed())
       return bad("it makes placement {}, packed pixels, which are uploaded only", s.placement);
     if (!is_index(s.host_step, e_.host_steps))

@@ -16,6 +16,10 @@ using flatbuffers::Vector;
 // A flatbuffer ends below 2 GiB; the rest is room for tables, strings and the envelope.
 constexpr int64_t kMaxDataBytes = (int64_t{1} << 31) - (int64_t{1} << 26);
 
+bool has_operands(const Step& step) {
+  return !step.inputs.empty() || !step.outputs.empty();
+}
+
 // Upper bound of what the content takes, but for what is bounded by kMaxDataBytes' margin.
 int64_t estimate_bytes(const Executable& e) {
   size_t bytes = e.graph.size() + e.relocations.size() * sizeof(Relocation) + e.tasks.size() * sizeof(Task) +
@@ -27,6 +31,7 @@ int64_t estimate_bytes(const Executable& e) {
   for (const Placement& p : e.placements)
     bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32) +
              (p.packed() ? sizeof(file::PackedPlacement) : 0);
+  for (const Step& s : e.steps) bytes += (s.inputs.size() + s.outputs.size()) * sizeof(int32_t) + 48;
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
@@ -127,6 +132,20 @@ Offset<Vector<const file::PackedPlacement*>> make_packed(FlatBufferBuilder& buil
   return out.empty() ? 0 : builder.CreateVectorOfStructs(out);
 }
 
+// None when no step has operands: the file may then be one that readers of version 1 know.
+Offset<Vector<Offset<file::StepOperands>>> make_step_operands(FlatBufferBuilder& builder,
+                                                              const Executable& e) {
+  if (std::ranges::none_of(e.steps, has_operands)) return 0;
+  std::vector<Offset<file::StepOperands>> out;
+  for (size_t i = 0; i < e.steps.size(); ++i) {
+    const Step& s = e.steps[i];
+    if (!has_operands(s)) continue;
+    const auto inputs = builder.CreateVector(s.inputs), outputs = builder.CreateVector(s.outputs);
+    out.push_back(file::CreateStepOperands(builder, static_cast<int32_t>(i), inputs, outputs));
+  }
+  return builder.CreateVector(out);
+}
+
 Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable& e) {
   const auto constants = tables<file::Constant>(e.constants, builder, [&](const Executable::Constant& c) {
     const auto data = bytes(builder, c.data);
@@ -155,19 +174,22 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
   });
   const auto placement_slots = make_placement_slots(builder, e);
   const auto packed = make_packed(builder, e);
+  const auto step_operands = make_step_operands(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots, operators, packed);
+                             layers, placement_slots, operators, packed, step_operands);
 }
 
 }  // namespace
 
 uint32_t format_version(const Executable& executable) {
-  return std::ranges::any_of(executable.placements, [](const Placement& p) { return p.packed(); }) ? 2 : 1;
+  const bool packed =
+      std::ranges::any_of(executable.placements, [](const Placement& p) { return p.packed(); });
+  return packed || std::ranges::any_of(executable.steps, has_operands) ? 2 : 1;
 }
 
 Result<std::vector<uint8_t>> write(const Executable& executable) {

@@ -188,6 +188,11 @@ void requantize_channels(const exe::HostStep& step, Regions regions, const exe::
 
 }  // namespace
 
+kernels::Layout kernel_layout(const exe::Placement& placement) {
+  return {placement.cube.h * placement.cube.w, placement.c, placement.slot_of, placement.is_uint8,
+          static_cast<uint8_t>(placement.zero_point)};
+}
+
 int64_t cube_bytes(const exe::Cube& cube) {
   return cube.h * cube.w * cube.channels * cube.element_bytes;
 }

@@ -12,11 +12,15 @@
 
 #include "base/thread_pool.hpp"
 #include "exe/executable.hpp"
+#include "kernels/view.hpp"
 
 namespace peraxis::runtime {
 
 inline constexpr int64_t kInt8Lanes = 16;
 inline constexpr int64_t kInt32Lanes = 4;
+
+// How the kernels find the cube's elements. Refers to the placement's slots.
+kernels::Layout kernel_layout(const exe::Placement& placement);
 
 // Bytes of the cube, from its first byte to its last.
 int64_t cube_bytes(const exe::Cube& cube);

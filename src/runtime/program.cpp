@@ -56,6 +56,37 @@ Status patch(const exe::Executable& executable, std::span<const device::Buffer> 
   return {};
 }
 
+// A buffer of the device with the data of `source`, not yet handed over.
+Result<device::Buffer> filled(const exe::Buffer& source, device::Device& device) {
+  const device::Buffer buffer =
+      PERAXIS_TRY_NOTE(device.allocate(source.size, source.name), "while allocating buffer '{}' of {} bytes",
+                       source.name, source.size);
+  if (static_cast<int64_t>(buffer.bytes.size()) < source.size ||
+      source.data.size() > static_cast<size_t>(source.size))
+    return fail(ErrorCode::Device, "device '{}' gave {} bytes for buffer '{}' of {}", device.name(),
+                buffer.bytes.size(), source.name, source.size);
+  std::copy(source.data.begin(), source.data.end(), buffer.bytes.begin());
+  return buffer;
+}
+
+// Whether the 32-bit addresses of the device have room for a session, `with_constants` or beside them.
+Status check_room(const exe::Executable& executable, const device::Device& device, bool with_constants) {
+  constexpr int64_t kAddresses = int64_t{1} << 32;
+  int64_t needed = 0;
+  std::string sizes;
+  for (const exe::Buffer& buffer : executable.buffers) {
+    if (buffer.kind == exe::BufferKind::Constants && !with_constants) continue;
+    needed += buffer.size;
+    sizes += fmt::format("{}'{}' {}", sizes.empty() ? "" : ", ", buffer.name, buffer.size);
+  }
+  const int64_t used = device.used_bytes();
+  if (used <= kAddresses && needed <= kAddresses - used) return {};
+  return fail(ErrorCode::OutOfMemory,
+              "'{}' needs {} bytes on device '{}' ({}), of the {} bytes that 32-bit addresses reach {} are "
+              "taken",
+              executable.model, needed, device.name(), sizes, kAddresses, used);
+}
+
 }  // namespace
 
 Result<ir::Graph> load_graph(const exe::Executable& executable) {
@@ -80,32 +111,33 @@ std::optional<size_t> commands_buffer(const exe::Executable& executable) {
   return std::nullopt;
 }
 
-Result<std::vector<device::Buffer>> load_buffers(const exe::Executable& executable, device::Device& device) {
-  std::vector<device::Buffer> buffers;
-  for (const exe::Buffer& source : executable.buffers) {
-    if (source.size == 0) {  // the words of an executable without tasks
-      buffers.emplace_back();
-      continue;
-    }
-    device::Buffer buffer =
-        PERAXIS_TRY_NOTE(device.allocate(source.size, source.name),
-                         "while allocating buffer '{}' of {} bytes", source.name, source.size);
-    if (static_cast<int64_t>(buffer.bytes.size()) < source.size ||
-        source.data.size() > static_cast<size_t>(source.size))
-      return fail(ErrorCode::Device, "device '{}' gave {} bytes for buffer '{}' of {}", device.name(),
-                  buffer.bytes.size(), source.name, source.size);
-    std::copy(source.data.begin(), source.data.end(), buffer.bytes.begin());
-    buffers.push_back(buffer);
+Status Program::load_constants() {
+  PERAXIS_TRY(check_room(executable_, device_, true));
+  for (exe::Buffer& source : executable_.buffers) {
+    constants_.emplace_back();
+    if (source.kind != exe::BufferKind::Constants || source.size == 0) continue;
+    constants_.back() = PERAXIS_TRY(filled(source, device_));
+    PERAXIS_TRY(device_.sync_to_device(constants_.back(), 0, source.size));
+    std::vector<uint8_t>().swap(source.data);  // on the device now
   }
-  const std::optional<size_t> commands = commands_buffer(executable);
-  if (commands)
-    PERAXIS_TRY(patch(executable, buffers, *commands));
-  else if (!executable.relocations.empty() || !executable.tasks.empty())
+  if (!commands_buffer(executable_) && (!executable_.relocations.empty() || !executable_.tasks.empty()))
     return fail(ErrorCode::InvalidModel, "the executable has tasks but no buffer of command words");
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (!executable.buffers[i].data.empty())
-      PERAXIS_TRY(
-          device.sync_to_device(buffers[i], 0, static_cast<int64_t>(executable.buffers[i].data.size())));
+  return {};
+}
+
+Result<std::vector<device::Buffer>> Program::session_buffers() const {
+  PERAXIS_TRY(check_room(executable_, device_, false));
+  std::vector<device::Buffer> buffers = constants_;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const exe::Buffer& source = executable_.buffers[i];
+    // Without tasks there are no words.
+    if (source.kind != exe::BufferKind::Constants && source.size > 0)
+      buffers[i] = PERAXIS_TRY(filled(source, device_));
+  }
+  if (const std::optional<size_t> commands = commands_buffer(executable_)) {
+    PERAXIS_TRY(patch(executable_, buffers, *commands));
+    PERAXIS_TRY(device_.sync_to_device(buffers[*commands], 0, executable_.buffers[*commands].size));
+  }
   return buffers;
 }
 

@@ -120,13 +120,44 @@ Status check_host_step(const exe::Executable& executable, const exe::Step& step,
   return {};
 }
 
+// One placement or -1 an operand, of the operand's tensor, where the kernel takes it.
+Status check_operands(const exe::Executable& executable, const ir::Graph& graph, const exe::Step& step) {
+  if (step.inputs.empty() && step.outputs.empty()) return {};
+  const ir::Op& op = graph.ops[static_cast<size_t>(step.op)];
+  const auto layouts = [&](const std::vector<int32_t>& places, const std::vector<int32_t>& tensors,
+                           const char* what) -> Result<std::vector<kernels::Layout>> {
+    if (places.size() != tensors.size())
+      return fail(ErrorCode::InvalidModel, "it lists {} {}, operator {} has {}", places.size(), what, step.op,
+                  tensors.size());
+    std::vector<kernels::Layout> out(places.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (places[i] < 0) continue;
+      if (!is_index(places[i], executable.placements.size()))
+        return fail(ErrorCode::InvalidModel, "it uses placement {}, the executable has {}", places[i],
+                    executable.placements.size());
+      const exe::Placement& placement = executable.placements[static_cast<size_t>(places[i])];
+      if (placement.tensor != tensors[i])
+        return fail(ErrorCode::InvalidModel, "placement {} is of tensor {}, the operator's is tensor {}",
+                    places[i], placement.tensor, tensors[i]);
+      out[i] = kernel_layout(placement);
+    }
+    return out;
+  };
+  const auto inputs = PERAXIS_TRY(layouts(step.inputs, op.inputs, "inputs"));
+  const auto outputs = PERAXIS_TRY(layouts(step.outputs, op.outputs, "outputs"));
+  if (!kernels::takes_layouts(graph, static_cast<size_t>(step.op), inputs, outputs))
+    return fail(ErrorCode::InvalidModel, "{} does not run on cubes that lie so",
+                graph.op_label(static_cast<size_t>(step.op)));
+  return {};
+}
+
 Status check_step(const exe::Executable& executable, const ir::Graph& graph, const exe::Step& step) {
   switch (step.kind) {
     case exe::StepKind::Cpu:
       if (!is_index(step.op, graph.ops.size()))
         return fail(ErrorCode::InvalidModel, "it runs operator {}, the graph has {}", step.op,
                     graph.ops.size());
-      return {};
+      return check_operands(executable, graph, step);
     case exe::StepKind::Job:
       if (step.first_task < 0 || step.task_count < 1 ||
           int64_t{step.first_task} + step.task_count > static_cast<int64_t>(executable.tasks.size()))
@@ -182,11 +213,15 @@ Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int3
   const exe::Step& step = executable.steps[static_cast<size_t>(index)];
   if (step.kind == exe::StepKind::Cpu) {
     const ir::Op& op = graph.ops[static_cast<size_t>(step.op)];
-    for (const int32_t input : op.inputs)
-      if (input != ir::kAbsent)
-        PERAXIS_TRY_NOTE(arrays.read(input, index), "in step {}, {}", index,
+    const auto on_device = [](const std::vector<int32_t>& places, size_t i) {
+      return !places.empty() && places[i] >= 0;
+    };
+    for (size_t i = 0; i < op.inputs.size(); ++i)
+      if (op.inputs[i] != ir::kAbsent && !on_device(step.inputs, i))
+        PERAXIS_TRY_NOTE(arrays.read(op.inputs[i], index), "in step {}, {}", index,
                          graph.op_label(static_cast<size_t>(step.op)));
-    for (const int32_t output : op.outputs) arrays.write(output, index);
+    for (size_t i = 0; i < op.outputs.size(); ++i)
+      if (!on_device(step.outputs, i)) arrays.write(op.outputs[i], index);
   } else if (step.kind == exe::StepKind::Upload) {
     const int32_t tensor = executable.placements[static_cast<size_t>(step.placement)].tensor;
     PERAXIS_TRY_NOTE(arrays.read(tensor, index), "in step {}, an upload", index);
@@ -208,8 +243,8 @@ struct Moment {
 // By operator: when its last task has run; and by placement: the host step that writes it.
 struct Writers {
   std::vector<Moment> tasks;
-  std::vector<Moment> host;
-  std::vector<bool> finished_by_host;  // by tensor
+  std::vector<Moment> host;            // or step of a CPU operator
+  std::vector<bool> finished_by_host;  // by tensor, by a host step
   std::vector<bool> uploaded;          // by placement
 };
 
@@ -227,6 +262,10 @@ Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) 
         break;
       case exe::StepKind::Upload:
         out.uploaded[placement] = true;
+        break;
+      case exe::StepKind::Cpu:
+        for (const int32_t p : step.outputs)
+          if (p >= 0) out.host[static_cast<size_t>(p)] = {static_cast<int32_t>(i), -1};
         break;
       case exe::StepKind::Gather:
       case exe::StepKind::Requantize:

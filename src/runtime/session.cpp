@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "kernels/kernels.hpp"
+#include "kernels/view.hpp"
 #include "runtime/layout.hpp"
 #include "runtime/program.hpp"
 #include "runtime/schedule.hpp"
@@ -30,13 +30,14 @@ class Stopwatch {
 
 class SessionImpl final : public Session {
  public:
-  SessionImpl(exe::Executable executable, ir::Graph graph, Schedule schedule,
-              std::vector<device::Buffer> buffers, device::Device& device, SessionOptions options)
-      : executable_(std::move(executable)),
-        graph_(std::move(graph)),
-        schedule_(std::move(schedule)),
+  SessionImpl(std::shared_ptr<const Program> program, std::vector<device::Buffer> buffers,
+              SessionOptions options)
+      : program_(std::move(program)),
+        executable_(program_->executable()),
+        graph_(program_->graph()),
+        schedule_(program_->schedule()),
         buffers_(std::move(buffers)),
-        device_(device),
+        device_(program_->device()),
         options_(std::move(options)),
         reference_(reference_of(executable_)),
         arrays_(graph_.tensors.size()),
@@ -57,6 +58,7 @@ class SessionImpl final : public Session {
   Status run_host_step(const exe::Step& step);
   Status run_job(const exe::Step& step);
   Status run_tasks(int32_t first, int32_t count);
+  Status observe_complete(size_t step);
   Status observe_cube(int32_t placement);
   void observe_array(int32_t tensor);
   void drop_arrays() {
@@ -88,9 +90,10 @@ class SessionImpl final : public Session {
                                     cube_bytes(cube));
   }
 
-  exe::Executable executable_;
-  ir::Graph graph_;
-  Schedule schedule_;
+  std::shared_ptr<const Program> program_;
+  const exe::Executable& executable_;  // parts of the program
+  const ir::Graph& graph_;
+  const Schedule& schedule_;
   std::vector<device::Buffer> buffers_;
   device::Device& device_;
   SessionOptions options_;
@@ -136,7 +139,8 @@ Status SessionImpl::run_step(size_t index) {
   const exe::Step& step = executable_.steps[index];
   switch (step.kind) {
     case exe::StepKind::Cpu:
-      return run_cpu(step);
+      PERAXIS_TRY(run_cpu(step));
+      return observe_complete(index);
     case exe::StepKind::Upload:
       return run_upload(step);
     case exe::StepKind::Download:
@@ -149,32 +153,52 @@ Status SessionImpl::run_step(size_t index) {
       break;
   }
   PERAXIS_TRY(run_host_step(step));
-  for (const int32_t done : schedule_.complete_after_step[index]) PERAXIS_TRY(observe_cube(done));
+  return observe_complete(index);
+}
+
+Status SessionImpl::observe_complete(size_t step) {
+  for (const int32_t done : schedule_.complete_after_step[step]) PERAXIS_TRY(observe_cube(done));
   return {};
 }
 
 Status SessionImpl::run_cpu(const exe::Step& step) {
   const Stopwatch watch(counters_.cpu_ms);
   const ir::Op& op = graph_.ops[static_cast<size_t>(step.op)];
-  std::vector<std::span<const uint8_t>> inputs;
-  for (const int32_t tensor : op.inputs) {
-    if (tensor == ir::kAbsent)
-      inputs.emplace_back();
-    else if (graph_.tensor(tensor).is_constant)
-      inputs.emplace_back(graph_.tensor(tensor).data);
-    else
-      inputs.emplace_back(array(tensor));
+  std::vector<kernels::InputView> inputs(op.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int32_t tensor = op.inputs[i];
+    if (tensor == ir::kAbsent) continue;
+    if (!step.inputs.empty() && step.inputs[i] >= 0) {
+      const exe::Placement& from = placement(step.inputs[i]);
+      PERAXIS_TRY(sync_from(from.cube));
+      inputs[i] = {cube_span(from.cube), kernel_layout(from)};
+    } else {
+      inputs[i].bytes = graph_.tensor(tensor).is_constant
+                            ? std::span<const uint8_t>(graph_.tensor(tensor).data)
+                            : std::span<const uint8_t>(array(tensor));
+    }
   }
-  std::vector<std::span<uint8_t>> outputs;
-  for (const int32_t tensor : op.outputs) {
-    array(tensor).resize(static_cast<size_t>(graph_.tensor(tensor).bytes()));
-    outputs.emplace_back(array(tensor));
+  std::vector<kernels::OutputView> outputs(op.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int32_t tensor = op.outputs[i];
+    if (!step.outputs.empty() && step.outputs[i] >= 0) {
+      const exe::Placement& to = placement(step.outputs[i]);
+      outputs[i] = {cube_span(to.cube), kernel_layout(to)};
+    } else {
+      array(tensor).resize(static_cast<size_t>(graph_.tensor(tensor).bytes()));
+      outputs[i].bytes = array(tensor);
+    }
   }
   kernels::Options options;
   options.reference = reference_;
   options.threads = options_.threads;
   PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
-  for (const int32_t tensor : op.outputs) observe_array(tensor);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].layout.cube())
+      PERAXIS_TRY(sync_to(placement(step.outputs[i]).cube));
+    else
+      observe_array(op.outputs[i]);
+  }
   return {};
 }
 
@@ -274,18 +298,26 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, device::Device& device,
-                                                 SessionOptions options) {
+Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
   PERAXIS_TRY(exe::verify(executable));
   ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
   PERAXIS_TRY(check_against_graph(executable, graph));
   Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
-  std::vector<device::Buffer> buffers = PERAXIS_TRY(load_buffers(executable, device));
-  for (exe::Buffer& buffer : executable.buffers)
-    std::vector<uint8_t>().swap(buffer.data);  // on the device now
-  return std::unique_ptr<Session>(std::make_unique<SessionImpl>(std::move(executable), std::move(graph),
-                                                                std::move(schedule), std::move(buffers),
-                                                                device, std::move(options)));
+  auto program =
+      std::make_shared<Program>(std::move(executable), std::move(graph), std::move(schedule), device);
+  PERAXIS_TRY(program->load_constants());
+  return program;
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
+                                                 SessionOptions options) {
+  std::vector<device::Buffer> buffers = PERAXIS_TRY(program->session_buffers());
+  return std::make_unique<SessionImpl>(std::move(program), std::move(buffers), std::move(options));
+}
+
+Result<std::unique_ptr<Session>> Session::create(exe::Executable executable, device::Device& device,
+                                                 SessionOptions options) {
+  return create(PERAXIS_TRY(load(std::move(executable), device)), std::move(options));
 }
 
 }  // namespace peraxis::runtime

@@ -30,9 +30,20 @@ struct SessionOptions {
   std::function<void(int32_t tensor, std::span<const uint8_t>)> observer;
 };
 
+// An executable on a device, checked and read once, for any number of sessions. They share its constants
+// (weights and operands), which are only read; command words hold addresses of activations, so both are each
+// session's own. Any thread may make sessions of it; the device must outlive it.
+class Program;
+// Allocates the constants on `device` and copies them there. Errors: what exe::verify and the graph refuse;
+// OutOfMemory when the device's 4 GiB of addresses have no room for the constants and one session.
+Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device);
+
 class Session {
  public:
-  // Allocates the buffers on `device`, copies data, applies relocations. Keeps the rest of the executable.
+  // Allocates commands and activations, applies relocations. OutOfMemory as above.
+  static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
+                                                 SessionOptions options = {});
+  // The only session of a program of its own.
   static Result<std::unique_ptr<Session>> create(exe::Executable executable, device::Device& device,
                                                  SessionOptions options = {});
   virtual ~Session() = default;

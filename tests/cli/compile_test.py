@@ -91,6 +91,27 @@ class CompileReport(CliTest):
         packed, cube = (self.succeeds("plan", model, *options, "--json").json()["layers"][0]["bytes"]
                         for options in ([], ["--no-packed-input"]))
         self.assertEqual(cube - packed, 40 * 64 * (16 - 3))
+    def test_conversions_are_those_of_the_file(self):
+        """Operators of the CPU take cubes: what is left are the model's input and output. With `--dense-cpu` none does."""
+        model = self.write("m.tflite", alternating())
+        for options in ([], ["--convolutions-only"], ["--accuracy", "exact", "--convolutions-only"]):
+            found = {}
+            for dense in (False, True):
+                flags = [*options, "--dense-cpu"] if dense else options
+                report = self.succeeds("compile", model, *flags, "-o", f"{dense}.pax", "--json").json()
+                self.assertEqual(report["conversions"], self.succeeds("plan", model, *flags, "--json").json()["conversions"])
+                found[dense] = report["conversions"]
+                inspected = self.succeeds("inspect", f"{dense}.pax", "--json").json()
+                kinds = inspected["steps_by_kind"]
+                self.assertEqual(inspected["format_version"], 1 if dense else 2)
+                self.assertEqual(found[dense]["uploads"], kinds.get("upload", 0))
+                self.assertEqual(found[dense]["downloads"], kinds.get("download", 0))
+                self.assertEqual(found[dense]["cpu_operators_on_cubes"] + found[dense]["cpu_operators_dense"], kinds["cpu"])
+                self.assertEqual(report["memory"]["device_bytes"], sum(b["bytes"] for b in report["buffers"]))
+            self.assertEqual(found[True]["cpu_operators_on_cubes"], 0)
+            self.assertGreater(found[False]["cpu_operators_on_cubes"], 0)
+            self.assertLessEqual(found[False]["uploads"] + found[False]["downloads"], 2)
+            self.assertGreaterEqual(found[True]["uploads"] + found[True]["downloads"], 4)
 
     def test_the_largest_live_set_is_a_floor(self):
         """A task's input and output are alive at once: channels in 16s, a byte each; `exact` makes int32 sums first."""
@@ -105,7 +126,9 @@ class CompileReport(CliTest):
         model = self.write("m.tflite", alternating())
         for command in (["plan", model], ["compile", model, "-o", "m.pax"]):
             self.assertRegex(self.succeeds(*command).out.decode(),
-                             r"2 partitions on the NPU, 4 crossings; activations: [\d,]+ bytes, largest live set [\d,]+\n")
+                             r"2 partitions on the NPU, 4 crossings; activations: [\d,]+ bytes, largest live set [\d,]+\n"
+                             r"\d+ uploads, \d+ downloads; \d+ of \d+ steps of CPU operators are on the NPU's layout; "
+                             r"[\d,]+ bytes of the device\n")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ Status check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
 
 }  // namespace
 
+int64_t MachineDevice::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return next_address_;
+}
+
 Result<Buffer> MachineDevice::allocate(int64_t bytes, const std::string& name) {
+  const std::lock_guard lock(mutex_);
   if (bytes < 1) return fail(ErrorCode::InvalidArgument, "buffer '{}': {} bytes", name, bytes);
   const int64_t end = int64_t{1} << 32;
   if (bytes > end - next_address_)
@@ -39,6 +45,7 @@ Result<Buffer> MachineDevice::allocate(int64_t bytes, const std::string& name) {
 
 Status MachineDevice::sync_to_device(const Buffer& buffer, int64_t offset, int64_t bytes) {
   PERAXIS_TRY(check_range(buffer, offset, bytes));
+  const std::lock_guard lock(mutex_);
   return machine_.memory().mark_written(buffer.address + offset, bytes);
 }
 
@@ -48,6 +55,7 @@ Status MachineDevice::sync_from_device(const Buffer& buffer, int64_t offset, int
 
 Status MachineDevice::run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) {
   if (tasks.empty()) return fail(ErrorCode::InvalidArgument, "a job without tasks");
+  const std::lock_guard lock(mutex_);
   const machine::Kick kick{tasks[0].address, tasks[0].words, static_cast<int32_t>(tasks.size()), 0};
   const std::vector<machine::TaskReport> reports = PERAXIS_TRY(machine_.run(kick));
   for (const machine::TaskReport& r : reports)

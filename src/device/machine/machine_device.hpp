@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <mutex>
 
 #include "device/device.hpp"
 #include "machine/machine.hpp"
@@ -15,6 +16,7 @@ class MachineDevice final : public Device {
   explicit MachineDevice(machine::Options options = {}) : machine_(options) {}
 
   std::string name() const override { return "sim"; }
+  int64_t used_bytes() const override;
   Result<Buffer> allocate(int64_t bytes, const std::string& name) override;
   Status sync_to_device(const Buffer& buffer, int64_t offset, int64_t bytes) override;
   // Bytes no task has written read as they are; only the range is checked.
@@ -22,6 +24,7 @@ class MachineDevice final : public Device {
   Status run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) override;
 
  private:
+  mutable std::mutex mutex_;  // guards what follows
   machine::Machine machine_;
   std::deque<std::vector<uint8_t>> storage_;
   int64_t next_address_ = 0x10000;

@@ -41,10 +41,11 @@ TEST(ExecutableFile, every_field_survives) {
   e.tasks = {{1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8}};
   e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7, {}},
                   {10, {1, 32, 2, 3, 48, 1}, 1, true, -7, {37}},
-                  {23, {1, 48, 2, 3, 4, 1}, 4, false, 24, {}, 25}};
+                  {23, {1, 48, 2, 3, 4, 1}, 4, false, 24, {}, 25},
+                  {24, {1, 3200, 2, 3, 48, 1}, 1, true, -7, {}}};
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
-  e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}};
+  e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}, {StepKind::Cpu, 23, -1, 0, 0, -1, {1, -1}, {-1, 2}}};
   e.operators = {{22, "cpu", "because"}};
   e.layers = {{19, "npu", "max-scale", "why", 20, 21, false, {{-30, 31, 32, 33}}}};
   const auto bytes = write(e);
@@ -94,6 +95,10 @@ TEST(ExecutableFile, every_field_survives) {
   const Step& s = b.steps.at(0);
   EXPECT_EQ(std::tie(s.kind, s.op, s.placement, s.first_task, s.task_count, s.host_step),
             std::make_tuple(StepKind::Requantize, 16, 0, 17, 18, 0));
+  const Step& cpu = b.steps.at(1);
+  EXPECT_EQ(std::tie(cpu.kind, cpu.op), std::make_tuple(StepKind::Cpu, 23));
+  EXPECT_EQ(cpu.inputs, (std::vector<int32_t>{1, -1}));
+  EXPECT_EQ(cpu.outputs, (std::vector<int32_t>{-1, 2}));
   const LayerPlan& l = b.layers.at(0);
   EXPECT_EQ(std::tie(l.op, l.device, l.strategy, l.reason, l.tasks, l.macs),
             std::make_tuple(19, std::string("npu"), std::string("max-scale"), std::string("why"), 20, 21));
@@ -198,6 +203,16 @@ TEST(ExecutableFile, versions) {
   EXPECT_TRUE(read(wrap(content)));
   expect_refused(wrap(content, 3), ErrorCode::Unsupported, "format version 3, this program reads up to 2");
   expect_refused(wrap(content, 0), ErrorCode::InvalidModel, "format version 0");
+  // A file has the lowest version that holds it.
+  Executable plain = RandomExecutable(7).make();
+  for (Step& step : plain.steps) step.inputs.clear(), step.outputs.clear();
+  EXPECT_EQ(file::GetFile(write(plain)->data())->version(), 1U);
+  Executable placed = plain;
+  placed.steps[0].inputs = {-1, 0};
+  const std::vector<uint8_t> bytes = *write(placed);
+  EXPECT_EQ(file::GetFile(bytes.data())->version(), 2U);
+  expect_refused(wrap(content_of(bytes), 1), ErrorCode::InvalidModel,
+                 "version 1, what it holds is of version 2");
 }
 
 // Pictures need version 2: a program of version 1 would take their place for a cube.

@@ -111,6 +111,7 @@ class RandomExecutable {
   }
   void add_steps(Executable& e, int32_t p) {
     e.steps.push_back({StepKind::Cpu, below(9)});
+    if (rng_.one_in(2)) add_operands(e, p);
     e.steps.push_back({rng_.one_in(2) ? StepKind::Upload : StepKind::Download, -1, p});
     if (!e.tasks.empty()) {
       const auto first = below(static_cast<int32_t>(e.tasks.size()));
@@ -124,6 +125,21 @@ class RandomExecutable {
           host_step(e.placements[static_cast<size_t>(p)], kind == StepKind::Requantize ? 4 : 1));
       e.steps.push_back({kind, below(9), p, 0, 0, index});
     }
+  }
+
+  // Inputs at any placement, one output where no input is.
+  void add_operands(Executable& e, int32_t p) {
+    Step& step = e.steps.back();
+    const auto end = [](const Cube& c) { return c.offset + c.h * c.w * c.channels; };
+    const Cube& written = e.placements[static_cast<size_t>(p)].cube;
+    for (int32_t n = below(4); n > 0; --n) {
+      const int32_t input = below(static_cast<int32_t>(e.placements.size()) + 1) - 1;
+      step.inputs.push_back(input);
+      if (input < 0) continue;
+      const Cube& read = e.placements[static_cast<size_t>(input)].cube;
+      if (written.offset < end(read) && read.offset < end(written)) step.inputs.back() = -1;
+    }
+    step.outputs = {-1, p};
   }
 
   base::Rng rng_;

@@ -29,12 +29,13 @@ Executable sound() {
                {"maps", BufferKind::Activations, 10000, {}}};
   e.relocations = {{0, 1, 0}, {1, 2, 10000}};
   e.tasks = {{0, 4, 0, TaskKind::Direct, 0, 2, 3, 16, 0}, {4, 6, 0, TaskKind::Depthwise, 2, 2, 3, 16, 0}};
-  e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128, {}}};
+  e.placements = {{1, {2, 16, 3, 5, 32, 1}, 17, false, -128, {}},
+                  {2, {2, 5000, 3, 5, 32, 1}, 17, false, 0, {}}};
   std::vector<HostChannel> channels(17);
   e.host_steps = {{0, {{2, 0, 3, 5, 20, 4}}, channels},
                   {0, {{2, 0, 3, 5, 32, 1}, {1, 0, 3, 5, 0, 1}}, channels}};
   e.host_steps[1].regions.pop_back();
-  e.steps = {{StepKind::Cpu, 0},
+  e.steps = {{StepKind::Cpu, 0, -1, 0, 0, -1, {-1, 0}, {1}},
              {StepKind::Upload, -1, 0},
              {StepKind::Job, -1, -1, 0, 2},
              {StepKind::Requantize, 0, 0, 0, 0, 0},
@@ -177,9 +178,18 @@ const Breach kBreaches[] = {
     BREACH(channel_mantissa, "mantissa", e.host_steps[0].channels[3].mantissa = -1),
     BREACH(channel_exponent, "exponent 32", e.host_steps[0].channels[3].exponent = 32),
     BREACH(channel_multiplier, "finite", e.host_steps[0].channels[3].multiplier = 1.0 / 0.0),
-    BREACH(step_kind, "unknown kind", e.steps[0].kind = StepKind{7}),
+    BREACH(step_kind, "unknown kind", e.steps[1].kind = StepKind{7}),
     BREACH(step_op, "operator index", e.steps[0].op = -1),
-    BREACH(step_placement, "placement 1 of 1", e.steps[1].placement = 1),
+    BREACH(operand_index, "placement 2 of 2", e.steps[0].inputs[1] = 2),
+    BREACH(operand_negative, "placement -2 of 2", e.steps[0].outputs[0] = -2),
+    BREACH(operand_of_a_job, "no operator of the CPU", e.steps[2].inputs = {0}),
+    BREACH(operand_slots, "slots of their own", e.placements[1].slot_of = slots(16, 16);
+           e.steps[0].outputs = {1}),
+    BREACH(operand_overlaps, "an output shares memory with another operand, at byte 495",
+           e.steps[0].inputs = {0};
+           e.steps[0].outputs = {-1, 1}; e.placements[1].cube.offset = 16 + 3 * 5 * 32 - 1),
+    BREACH(operand_written_twice, "an output shares memory", e.steps[0].outputs = {1, 1}),
+    BREACH(step_placement, "placement 2 of 2", e.steps[1].placement = 2),
     BREACH(step_download, "placement -1", e.steps[6].placement = -1),
     BREACH(step_job, "tasks 1 + 2 of 2", e.steps[2].first_task = 1),
     BREACH(step_job_empty, "tasks 0 + 0", e.steps[2].task_count = 0),

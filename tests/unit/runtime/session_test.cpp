@@ -25,7 +25,8 @@ class FakeDevice final : public device::Device {
  public:
   std::string name() const override { return "fake"; }
 
-  Result<device::Buffer> allocate(int64_t bytes, const std::string&) override {
+  Result<device::Buffer> allocate(int64_t bytes, const std::string& name) override {
+    allocated.push_back(name);
     auto memory = std::make_unique<Memory>();
     memory->address = next_;
     memory->host.resize(static_cast<size_t>(bytes));
@@ -59,6 +60,10 @@ class FakeDevice final : public device::Device {
     return {};
   }
 
+  int64_t used_bytes() const override { return used; }
+
+  std::vector<std::string> allocated;
+  int64_t used = 0;            // of the address space, as others would have it
   std::vector<size_t> chains;  // tasks of every job
   bool fail_next = false;
 
@@ -236,6 +241,163 @@ TEST(Session, UploadsRunsDownloadsAndCallsTheCpu) {
     ASSERT_EQ(outputs->size(), 1U);
     EXPECT_EQ((*outputs)[0], pooled(plus(input, 10)));
   }
+}
+
+// The pool reads the convolution's cube and writes one, which is downloaded: no array in between.
+exe::Executable pool_on_cubes() {
+  exe::Executable e = chain_executable(1);
+  e.placements.push_back({2, {1, 2 * kCubeBytes, 1, 2, kSlots, 1}, kC, false, -3, {}});
+  e.steps = {{exe::StepKind::Upload, -1, 0},
+             {exe::StepKind::Job, -1, -1, 0, 1},
+             {exe::StepKind::Cpu, 1, -1, 0, 0, -1, {1}, {2}},
+             {exe::StepKind::Download, -1, 2}};
+  return e;
+}
+
+TEST(Session, CpuOperatorsReadAndWriteCubes) {
+  for (const bool observed : {false, true}) {
+    FakeDevice device;
+    std::map<int32_t, std::vector<uint8_t>> seen;
+    std::map<int32_t, int> times;
+    SessionOptions options;
+    if (observed)
+      options.observer = [&](int32_t tensor, std::span<const uint8_t> values) {
+        seen[tensor].assign(values.begin(), values.end());
+        ++times[tensor];
+      };
+    const auto session = Session::create(pool_on_cubes(), device, options);
+    ASSERT_TRUE(session) << session.error().text();
+    for (uint32_t seed = 1; seed <= 3; ++seed) {
+      const std::vector<uint8_t> input = random_map(seed);
+      const auto outputs = run_one(**session, input);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      EXPECT_EQ((*outputs)[0], pooled(plus(input, 10)));
+      if (!observed) continue;
+      EXPECT_EQ(seen[1], plus(input, 10));
+      EXPECT_EQ(seen[2], pooled(plus(input, 10)));
+      EXPECT_EQ(times[2], static_cast<int>(seed)) << "once a run";
+    }
+  }
+}
+
+// The next operator on the device reads what the CPU wrote there.
+TEST(Session, TheDeviceSeesWhatACpuOperatorWrote) {
+  exe::Executable e = chain_executable(1);
+  ir::Graph g = chain_graph(1);
+  g.ops[1] = {ir::OpKind::Relu, {1}, {2}, ir::NoAttributes{}};
+  g.tensors[2].shape = g.tensors[1].shape;
+  ir::Op second = g.ops[0];
+  second.inputs[0] = 2;
+  second.outputs[0] = static_cast<int32_t>(g.tensors.size());
+  g.tensors.push_back(activation("last", {1, kH, kW, kC}));
+  g.ops.push_back(second);
+  g.outputs = second.outputs;
+  e.graph = ir::print(g);
+  e.placements.push_back(place(2, 2 * kCubeBytes));
+  e.placements.push_back(place(g.outputs[0], 0));
+  add_task(e, 2, 2 * kCubeBytes, 0, 5);
+  e.steps = {{exe::StepKind::Upload, -1, 0},
+             {exe::StepKind::Job, -1, -1, 0, 1},
+             {exe::StepKind::Cpu, 1, -1, 0, 0, -1, {1}, {2}},
+             {exe::StepKind::Job, -1, -1, 1, 1},
+             {exe::StepKind::Download, -1, 3}};
+  FakeDevice device;
+  const auto session = Session::create(e, device);
+  ASSERT_TRUE(session) << session.error().text();
+  const std::vector<uint8_t> input = random_map(9);
+  const auto outputs = run_one(**session, input);
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  std::vector<uint8_t> want = plus(input, 10);
+  for (uint8_t& byte : want) byte = static_cast<uint8_t>(std::max<int>(static_cast<int8_t>(byte), -3));
+  EXPECT_EQ((*outputs)[0], plus(want, 5));
+}
+
+// Each change breaks a rule of operands on the device that the container alone cannot check.
+TEST(Session, BrokenOperandsAreRefused) {
+  using Change = void (*)(exe::Executable&);
+  const std::tuple<const char*, const char*, Change> changes[] = {
+      {"count of inputs", "lists 2 inputs", [](exe::Executable& e) { e.steps[2].inputs = {1, -1}; }},
+      {"count of outputs", "lists 0 outputs", [](exe::Executable& e) { e.steps[2].outputs = {}; }},
+      {"tensor of an input", "placement 0 is of tensor 0",
+       [](exe::Executable& e) { e.steps[2].inputs = {0}; }},
+      {"host array that nobody wrote", "no earlier step",
+       [](exe::Executable& e) { e.steps[2].inputs = {-1}; }},
+      {"output that stays on the device", "no earlier step", [](exe::Executable& e) { e.steps.pop_back(); }},
+      {"another view", "does not run on cubes",
+       [](exe::Executable& e) {
+         e.placements[1].cube = {1, kCubeBytes, 1, 1, 288, 1};
+         e.placements[1].c = kH * kW * kC;
+         e.buffers[1].size += kCubeBytes;
+       }},
+      {"operator that runs on arrays only", "does not run on cubes",
+       [](exe::Executable& e) {
+         e.steps.insert(e.steps.begin() + 1, {exe::StepKind::Cpu, 0, -1, 0, 0, -1, {0, -1, -1}, {1}});
+       }},
+  };
+  for (const auto& [what, message, change] : changes) {
+    exe::Executable e = pool_on_cubes();
+    change(e);
+    FakeDevice device;
+    const auto session = Session::create(e, device);
+    ASSERT_FALSE(session) << what;
+    EXPECT_EQ(session.error().code, ErrorCode::InvalidModel) << what << ": " << session.error().text();
+    EXPECT_NE(session.error().text().find(message), std::string::npos)
+        << what << ": " << session.error().text();
+  }
+}
+
+// An executable whose constants are read by nobody: what counts is how often they are on the device.
+TEST(Session, SessionsOfAProgramShareConstants) {
+  exe::Executable e = chain_executable(1);
+  e.buffers.push_back({"weights", exe::BufferKind::Constants, 4096, std::vector<uint8_t>(4096, 7)});
+  FakeDevice device;
+  const auto program = load(e, device);
+  ASSERT_TRUE(program) << program.error().text();
+  EXPECT_EQ(device.allocated, (std::vector<std::string>{"weights"}));
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < 3; ++i) {
+    auto session = Session::create(*program);
+    ASSERT_TRUE(session) << session.error().text();
+    sessions.push_back(std::move(*session));
+  }
+  EXPECT_EQ(device.allocated,
+            (std::vector<std::string>{"weights", "words", "maps", "words", "maps", "words", "maps"}));
+  // In turns, each on activations of its own.
+  for (uint32_t seed = 1; seed <= 6; ++seed) {
+    const std::vector<uint8_t> input = random_map(seed);
+    const auto outputs = run_one(*sessions[seed % 3], input);
+    ASSERT_TRUE(outputs) << outputs.error().text();
+    EXPECT_EQ((*outputs)[0], pooled(plus(input, 10)));
+  }
+}
+
+TEST(Session, AnAddressSpaceThatIsFullIsAnError) {
+  exe::Executable e = chain_executable(1);
+  e.model = "net";
+  e.buffers.push_back({"weights", exe::BufferKind::Constants, 4096, std::vector<uint8_t>(4096, 7)});
+  const int64_t session_bytes = e.buffers[0].size + e.buffers[1].size;
+  FakeDevice device;
+  device.used = (int64_t{1} << 32) - session_bytes - 4095;
+  const auto none = load(e, device);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
+  EXPECT_EQ(
+      none.error().message,
+      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of the "
+                  "4294967296 bytes that 32-bit addresses reach {} are taken",
+                  session_bytes + 4096, e.buffers[0].size, e.buffers[1].size, device.used));
+  EXPECT_TRUE(device.allocated.empty()) << "nothing is taken before all of it fits";
+  device.used -= 1;
+  const auto program = load(e, device);
+  ASSERT_TRUE(program) << program.error().text();
+  device.used += 4096;  // the constants are there
+  EXPECT_TRUE(Session::create(*program));
+  device.used += 1;
+  const auto second = Session::create(*program);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::OutOfMemory);
+  EXPECT_NE(second.error().message.find(fmt::format("needs {} bytes", session_bytes)), std::string::npos)
+      << second.error().text();
 }
 
 TEST(Session, AChainIsOneJobWithoutAnObserver) {

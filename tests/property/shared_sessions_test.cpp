@@ -1,0 +1,93 @@
+// Sessions of one program in several threads: constants on the device once, every run what a run alone gives.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "random_graphs.hpp"
+#include "runtime/session.hpp"
+
+namespace peraxis::property {
+namespace {
+
+constexpr size_t kThreads = 3;
+constexpr int kRuns = 4;
+
+int64_t bytes_of(const exe::Executable& executable, bool constants) {
+  int64_t bytes = 0;
+  for (const exe::Buffer& buffer : executable.buffers)
+    if ((buffer.kind == exe::BufferKind::Constants) == constants) bytes += buffer.size;
+  return bytes;
+}
+
+// The inputs of the case, other bytes in each thread and run.
+std::vector<Bytes> inputs_of(const Case& test, size_t thread, int run) {
+  std::vector<Bytes> inputs = test.inputs;
+  for (Bytes& input : inputs)
+    for (size_t i = 0; i < input.size(); ++i)
+      input[i] = static_cast<uint8_t>(input[i] + thread * 37 + static_cast<size_t>(run) * (i % 11));
+  return inputs;
+}
+
+TEST(SharedSessions, ThreadsGetWhatARunAloneGives) {
+  for (uint64_t i = 0; i < 6; ++i) {
+    const Case test = random_body(first_seed(980'000 + i));
+    SCOPED_TRACE(test.text());
+    compiler::Options options = test.options(i % 2 == 0 ? "exact" : "auto", num::Reference::LitertRef);
+    options.convolutions_only = i % 3 == 0;
+    const auto executable = compiler::compile(test.graph, options);
+    ASSERT_TRUE(executable) << executable.error().text();
+    device::MachineDevice device;
+    const int64_t empty = device.used_bytes();
+    const auto program = runtime::load(*executable, device);
+    ASSERT_TRUE(program) << program.error().text();
+    std::array<std::unique_ptr<runtime::Session>, kThreads> sessions;
+    for (auto& session : sessions) session = std::move(*runtime::Session::create(*program));
+    // Buffers lie in pages with one between them.
+    const int64_t used = device.used_bytes() - empty;
+    const int64_t own = static_cast<int64_t>(kThreads) * bytes_of(*executable, false);
+    const int64_t gaps = 2 * 4096 * static_cast<int64_t>(1 + 2 * kThreads);
+    EXPECT_GE(used, own + bytes_of(*executable, true));
+    EXPECT_LE(used, own + bytes_of(*executable, true) + gaps);
+
+    std::array<std::array<std::vector<Bytes>, kRuns>, kThreads> made;
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < kThreads; ++t)
+      threads.emplace_back([&, t] {
+        for (int run = 0; run < kRuns; ++run) {
+          const std::vector<Bytes> inputs = inputs_of(test, t, run);
+          const std::vector<std::span<const uint8_t>> views(inputs.begin(), inputs.end());
+          auto outputs = sessions[t]->run(views);
+          if (outputs) made[t][static_cast<size_t>(run)] = std::move(*outputs);
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    for (size_t t = 0; t < kThreads; ++t)
+      for (int run = 0; run < kRuns; ++run) {
+        const auto alone = run_on_machine(*executable, inputs_of(test, t, run));
+        ASSERT_TRUE(alone) << alone.error().text();
+        EXPECT_EQ(made[t][static_cast<size_t>(run)], *alone) << "thread " << t << ", run " << run;
+      }
+  }
+}
+
+TEST(SharedSessions, SessionsGoOnWithoutTheirHandleOfTheProgram) {
+  const Case test = random_body(first_seed(990'000));
+  const auto executable = compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef));
+  ASSERT_TRUE(executable) << executable.error().text();
+  device::MachineDevice device;
+  std::unique_ptr<runtime::Session> session;
+  {
+    auto program = runtime::load(*executable, device);
+    ASSERT_TRUE(program) << program.error().text();
+    session = std::move(*runtime::Session::create(*program));
+    ASSERT_TRUE(runtime::Session::create(std::move(*program)));  // another one, gone at once
+  }
+  const std::vector<std::span<const uint8_t>> views(test.inputs.begin(), test.inputs.end());
+  const auto outputs = session->run(views);
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  EXPECT_EQ(*outputs, *run_on_machine(*executable, test.inputs));
+}
+
+}  // namespace
+}  // namespace peraxis::property
