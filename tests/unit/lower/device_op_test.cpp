@@ -129,8 +129,31 @@ TEST(DeviceOps, ResizeAndSplit) {
   };
   EXPECT_THAT(device_refusal(resized(8, 10, false), 0, true), IsEmpty());
   EXPECT_THAT(device_refusal(resized(8, 10, true), 0, true), HasSubstr("align_corners"));
-  EXPECT_THAT(device_refusal(resized(12, 15, false), 0, true), HasSubstr("4x5 becomes 12x15"));
+  EXPECT_THAT(device_refusal(resized(9, 10, false), 0, true),
+              HasSubstr("4x5 becomes 9x10: no whole multiple"));
+  EXPECT_THAT(device_refusal(resized(44, 10, false), 0, true), HasSubstr("a factor has a prime above 8"));
+  EXPECT_THAT(device_refusal(resized(32, 5 * 2048, false), 0, true), HasSubstr("up to 8191 pixels"));
+  EXPECT_THAT(device_refusal(one(ir::OpKind::ResizeNearestNeighbor, {{1, 4, 500, 20}}, {{1, 20, 2500, 20}},
+                                 ir::ResizeAttributes{}),
+                             0, true),
+              HasSubstr("a step of 5 rows has up to 2047 pixels"));
   MemoryPlan memory;
+  // Twofold steps as long as both factors are even.
+  const auto steps = [&](int32_t h, int32_t w) {
+    std::vector<std::pair<int64_t, int64_t>> out;
+    const auto made =
+        lower_device_op(resized(h, w, false), 0, {}, {{{{1, 0}, 20, 16}}, {{2, 0}, h * w, 16}, memory, {}});
+    for (const rk3588::Task& task : *made) {
+      const auto& t = std::get<rk3588::UpsampleTask>(task);
+      out.emplace_back(t.rows, t.columns);
+    }
+    return out;
+  };
+  using Steps = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(steps(16, 15), (Steps{{4, 3}}));
+  EXPECT_EQ(steps(16, 20), (Steps{{2, 2}, {2, 2}}));
+  EXPECT_EQ(steps(64, 20), (Steps{{2, 2}, {2, 2}, {4, 1}}));
+  EXPECT_EQ(steps(4, 45), (Steps{{1, 3}, {1, 3}}));
   const auto tasks =
       lower_device_op(resized(8, 10, false), 0, {}, {{{{1, 0}, 20, 32}}, {{2, 0}, 80, 32}, memory, {}});
   ASSERT_TRUE(tasks) << tasks.error().text();
