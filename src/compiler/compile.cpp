@@ -21,10 +21,11 @@ namespace {
 using requant::HostWork;
 using requant::Strategy;
 
-// A logical [h][w][c] view of a tensor on the device.
+// A logical [h][w][c] view of a tensor on the device. A surface keeps its pixels one behind the other, so
+// rows and columns may be cut in any way.
 struct View {
   int64_t h = 0, w = 0, c = 0;
-  bool operator==(const View&) const = default;
+  bool operator==(const View& other) const { return h * w == other.h * other.w && c == other.c; }
 };
 
 // A tensor on the device: a placement, and in which slots of it the channels are.
@@ -160,7 +161,8 @@ class Compiler {
   Cube to_device(int32_t tensor, const View& view, bool any_order) {
     TensorState& s = state(tensor);
     if (s.scattered && s.scattered->view == view && s.on_device.empty() && !s.on_host)
-      add_host_step(exe::StepKind::Gather, tensor, view, s.scattered->gather, s.scattered->regions);
+      add_host_step(exe::StepKind::Gather, tensor, s.scattered->view, s.scattered->gather,
+                    s.scattered->regions);
     for (const Cube& cube : s.on_device)
       if (cube.view == view && (any_order || cube.layout.plain())) return cube;
     to_host(tensor);
@@ -227,7 +229,7 @@ class Compiler {
 
   static View view_of(const ir::Tensor& tensor) {
     const ir::Nhwc map = ir::nhwc(tensor);
-    return {map.h, map.w, map.c};
+    return {map.n * map.h, map.w, map.c};
   }
 
   // Pooling, element-wise operators, copies: maps in, one map out, no host work. Parts of a map: no task.
@@ -243,14 +245,23 @@ class Compiler {
       const View view = view_of(graph_.tensor(t));
       const Cube cube = to_device(t, view, order != lower::ChannelOrder::Plain);
       places.inputs.push_back({address_of(cube.placement), view.h * view.w, cube.layout.slots});
+      places.layouts.push_back(cube.layout);
       parts.push_back({view.c, cube.layout, 0});
     }
     if (order == lower::ChannelOrder::Parts) {
       add_parts(op, lower::device_views(graph_, index), parts.front().layout, places.inputs.front().address);
       return {};
     }
+    if (order == lower::ChannelOrder::Flat) {
+      const View in = view_of(graph_.tensor(op.inputs[0]));
+      add_placement(op.outputs[0], view_of(graph_.tensor(op.outputs[0])), places.inputs.front().address,
+                    lower::flat_layout(parts.front().layout, in.h * in.w, in.c));
+      return {};
+    }
     lower::Layout layout = lower::plain_layout(ir::nhwc(graph_.tensor(op.outputs[0])).c);
     if (order == lower::ChannelOrder::Kept) layout = parts.front().layout;
+    if (order == lower::ChannelOrder::Stacked)
+      layout = lower::stacked_layout(places.layouts, parts.front().channels);
     if (order == lower::ChannelOrder::Joined) layout = join(index, parts, places.first_slots);
     const View view = view_of(graph_.tensor(op.outputs[0]));
     const rk3588::SymbolicAddress output = place_for(op.outputs[0], layout.slots);

@@ -124,9 +124,8 @@ const DeviceOp kResizeNearest{
     {"one for 16 channels, for powers of two as many times as there are twos", "equal",
      [] {
        return fmt::format(
-           "to whole multiples without a prime factor above {}, pixels repeated evenly (not align_corners); "
-           "rows "
-           "of up to {} pixels, fewer where a step makes more than 2 copies of a row",
+           "to whole multiples without a prime factor above {} that repeat pixels evenly; rows of up to {} "
+           "pixels, fewer where a step makes more than 2 copies of a row",
            kMostCopies, kWidestRow);
      }},
     ChannelOrder::Kept};

@@ -47,7 +47,7 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
         return t != ir::kAbsent && (graph.tensor(t).is_constant || made_on_npu[static_cast<size_t>(t)]);
       });
       if (refusals[index].empty())
-        refusals[index] = fed ? order_refusal(op, index) : "its data are on the host";
+        refusals[index] = fed ? settle_order(op, index) : "its data are on the host";
       on_device[index] = refusals[index].empty();
       if (!on_device[index]) continue;
       if (forms[index].part_of < 0)
@@ -88,10 +88,11 @@ bool Network::join_silu(size_t logistic, size_t mul) {
   return true;
 }
 
-std::string Network::order_refusal(const ir::Op& op, size_t index) const {
+std::string Network::settle_order(const ir::Op& op, size_t index) {
   if (std::ranges::all_of(op.outputs, [&](int32_t t) { return any_order[static_cast<size_t>(t)]; }))
     return {};
   const std::string why = lower::misaligned(graph, index, forms[index]);
+  if (!why.empty() && lower::order_by_tasks(graph, index, forms[index])) return {};
   return why.empty() ? why : why + ", and a reader of the output takes channels in their order only";
 }
 

@@ -1,5 +1,5 @@
-// Operators that move values, on the machine model against the reference kernels: equal under every strategy,
-// and on the NPU, so that nothing passes because it stayed on the CPU.
+// Operators that move values, on the machine model against the reference kernels: equal under every strategy
+// (averages beside them within 1), and on the NPU, so that nothing passes because it stayed on the CPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,11 +13,15 @@ constexpr uint64_t kCases = 40;
 
 void expect_moves(const MoveCase& c, const char* strategy) {
   const Case& test = c.test;
+  const bool exact = std::string(strategy) == "exact";
   const auto executable = compiler::compile(test.graph, test.options(strategy, num::Reference::LitertRef));
   ASSERT_TRUE(executable) << executable.error().text();
   for (const exe::OperatorPlan& op : executable->operators) {
-    const bool moves = std::ranges::find(c.moves, static_cast<size_t>(op.op)) != c.moves.end();
-    EXPECT_TRUE(!moves || op.device == "npu") << op.reason;
+    const auto index = static_cast<size_t>(op.op);
+    // `exact` leaves means that are not proved equal to the CPU.
+    const bool may_stay = exact && test.graph.ops[index].kind == ir::OpKind::Mean;
+    const bool moves = std::ranges::find(c.moves, index) != c.moves.end();
+    EXPECT_TRUE(!moves || may_stay || op.device == "npu") << op.reason;
   }
   Activations seen;
   const auto outputs = run_on_machine(*executable, test.inputs, &seen);
@@ -27,10 +31,13 @@ void expect_moves(const MoveCase& c, const char* strategy) {
       const auto want = operator_reference(test, op, seen, i);
       ASSERT_TRUE(want) << want.error().text();
       const Bytes& got = seen.at(test.graph.ops[op].outputs[i]);
-      EXPECT_EQ(got, *want) << test.graph.op_label(op) << ", output " << i << ": "
-                            << difference_text(got, *want);
+      const ir::OpKind kind = test.graph.ops[op].kind;
+      const int allowed = !exact && (may_round(kind) || kind == ir::OpKind::Mean) ? 1 : 0;
+      const ir::DataType type = test.graph.tensor(test.graph.ops[op].outputs[i]).type;
+      EXPECT_LE(largest_difference(type, got, *want), allowed)
+          << test.graph.op_label(op) << ", output " << i << ": " << difference_text(got, *want);
     }
-  if (std::string(strategy) != "exact") return;
+  if (!exact) return;
   const auto want = run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef);
   ASSERT_TRUE(want) << want.error().text();
   EXPECT_EQ(*outputs, *want);

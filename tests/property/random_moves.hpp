@@ -7,9 +7,17 @@
 namespace peraxis::property {
 
 enum class Move : uint8_t {
-  Resize,  // resize_nearest_neighbor by factors of 1 to 9, different in rows and columns
+  Resize,   // resize_nearest_neighbor by factors of 1 to 12, different in rows and columns
+  Recut,    // reshapes that keep channels, element-wise operators on what they make
+  Flatten,  // all pixels as one, before a fully connected layer
+  Regroup,  // a pixel becomes several, or several one
+  Stack,    // concatenation of pixels
+  Pad,      // pad and padv2 of rows, columns and channels
+  Window,   // strided slices in any dimensions
+  Batch,    // several images: pools, averages and all of the above
 };
-inline constexpr Move kMoves[] = {Move::Resize};
+inline constexpr Move kMoves[] = {Move::Resize, Move::Recut, Move::Flatten, Move::Regroup,
+                                  Move::Stack,  Move::Pad,   Move::Window,  Move::Batch};
 const char* move_name(Move move);
 
 struct MoveCase {
