@@ -238,7 +238,8 @@ class Compiler {
   Cube to_device(int32_t tensor, const View& view, bool any_order) {
     TensorState& s = state(tensor);
     if (s.scattered && s.scattered->view == view && s.on_device.empty() && !s.on_host)
-      add_host_step(exe::StepKind::Gather, tensor, view, s.scattered->gather, s.scattered->regions);
+      add_host_step(exe::StepKind::Gather, tensor, s.scattered->view, s.scattered->gather,
+                    s.scattered->regions);
     for (const Cube& cube : s.on_device)
       if (cube.view == view && (any_order || cube.layout.plain())) return cube;
     to_host(tensor);
@@ -343,14 +344,23 @@ class Compiler {
       const View view = view_of(graph_.tensor(t));
       const Cube cube = to_device(t, view, order != lower::ChannelOrder::Plain);
       places.inputs.push_back({address_of(cube.placement), view.h * view.w, cube.layout.slots});
+      places.layouts.push_back(cube.layout);
       parts.push_back({view.c, cube.layout, 0});
     }
     if (order == lower::ChannelOrder::Parts) {
       add_parts(op, lower::device_views(graph_, index), parts.front().layout, places.inputs.front().address);
       return {};
     }
+    if (order == lower::ChannelOrder::Flat) {
+      const View in = view_of(graph_.tensor(op.inputs[0]));
+      add_placement(op.outputs[0], view_of(graph_.tensor(op.outputs[0])), places.inputs.front().address,
+                    lower::flat_layout(parts.front().layout, in.h * in.w, in.c));
+      return {};
+    }
     lower::Layout layout = lower::plain_layout(ir::nhwc(graph_.tensor(op.outputs[0])).c);
     if (order == lower::ChannelOrder::Kept) layout = parts.front().layout;
+    if (order == lower::ChannelOrder::Stacked)
+      layout = lower::stacked_layout(places.layouts, parts.front().channels);
     if (order == lower::ChannelOrder::Joined) layout = join(index, parts, places.first_slots);
     const View view = view_of(graph_.tensor(op.outputs[0]));
     const rk3588::SymbolicAddress output = place_for(op.outputs[0], layout.slots);

@@ -17,7 +17,7 @@ bool has_cubes(const ir::Tensor& t) {
 
 View view_of(const ir::Tensor& tensor) {
   const ir::Nhwc map = ir::nhwc(tensor);
-  return {map.h, map.w, map.c};
+  return {map.n * map.h, map.w, map.c};
 }
 
 std::vector<std::optional<View>> views_read_on_npu(const ir::Graph& graph, const plan::Plan& plan) {

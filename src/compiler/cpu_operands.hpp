@@ -12,10 +12,11 @@
 
 namespace peraxis::compiler {
 
-// A logical [h][w][c] view of a tensor on the device.
+// A logical [h][w][c] view of a tensor on the device. A surface keeps its pixels one behind the other, so
+// rows and columns may be cut in any way.
 struct View {
   int64_t h = 0, w = 0, c = 0;
-  bool operator==(const View&) const = default;
+  bool operator==(const View& other) const { return h * w == other.h * other.w && c == other.c; }
 };
 View view_of(const ir::Tensor& tensor);
 

@@ -210,8 +210,9 @@ Result<Program> table_loading(const TableTask& t) {
 
 Result<Program> upsampling(const UpsampleTask& t) {
   Writer w;
-  const int64_t row = 2 * t.width;  // of the output; the copy below is a surface of its own, one row on
-  Output o{row, t.height, 2 * kLanes, row, row, 2, kInt16, 2 * t.height * row};
+  // Of the output. The copies of a row below each other are surfaces of their own, one row apart.
+  const int64_t row = t.columns * t.width, plane = t.rows * t.height * row;
+  Output o{row, t.height, t.rows * kLanes, row, (t.rows - 1) * row, t.rows, kInt16, plane};
   start(w);
   write_format(w, o, t.output, 0);
   write_stages(w, o, {});
@@ -223,9 +224,10 @@ Result<Program> upsampling(const UpsampleTask& t) {
   w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE[0]);
   w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] | DPU_RDMA::FEATURE_MODE_CFG::FLYING_MODE[1] |
           DPU_RDMA::FEATURE_MODE_CFG::IN_PRECISION[kInt16]);
-  w.write(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN[1] | DPU_RDMA::SRC_DMA_CFG::KERNEL_WIDTH[1] |
-          DPU_RDMA::SRC_DMA_CFG::KERNEL_HEIGHT[1] | DPU_RDMA::SRC_DMA_CFG::KERNEL_STRIDE_WIDTH[1] |
-          DPU_RDMA::SRC_DMA_CFG::KERNEL_STRIDE_HEIGHT[1]);
+  w.write(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN[1] | DPU_RDMA::SRC_DMA_CFG::KERNEL_WIDTH(t.columns - 1) |
+          DPU_RDMA::SRC_DMA_CFG::KERNEL_HEIGHT(t.rows - 1) |
+          DPU_RDMA::SRC_DMA_CFG::KERNEL_STRIDE_WIDTH(t.columns - 1) |
+          DPU_RDMA::SRC_DMA_CFG::KERNEL_STRIDE_HEIGHT(t.rows - 1));
   w.write(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR[0]);
   write_rdma_tail(w, 0);
   w.tail(kBlocks);

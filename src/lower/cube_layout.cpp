@@ -27,6 +27,17 @@ Layout plain_layout(int64_t channels) {
   return {round_up(channels, kAtomBytes), {}};
 }
 
+Layout flat_layout(const Layout& layout, int64_t pixels, int64_t channels) {
+  Layout out{layout.slots * pixels, {}};
+  for (int64_t p = 0; p < pixels; ++p)
+    for (int64_t c = 0; c < channels; ++c) {
+      const int64_t from = slot(layout, c);
+      out.slot_of.push_back(
+          static_cast<int32_t>((from / kAtomBytes * pixels + p) * kAtomBytes + from % kAtomBytes));
+    }
+  return simplified(std::move(out));
+}
+
 Layout join(std::span<const JoinedPart> parts, int64_t slots) {
   Layout out{slots, {}};
   for (const JoinedPart& part : parts)

@@ -17,6 +17,10 @@ struct Layout {
 
 Layout plain_layout(int64_t channels);
 
+// A map of `pixels` of `channels` seen as one pixel: its surfaces hold one atom each, and the channels of one
+// pixel follow those of the pixel before.
+Layout flat_layout(const Layout& layout, int64_t pixels, int64_t channels);
+
 // A part of a joined map, the channels of one part behind those of the part before.
 struct JoinedPart {
   int64_t channels = 0;

@@ -1,7 +1,10 @@
 #include "lower/device_op.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "lower/pad.hpp"
 #include "lower/table.hpp"
 #include "requant/fused_sum.hpp"
 #include "target/rk3588/limits.hpp"
@@ -9,15 +12,42 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr std::array kDeviceOps = {
-    &kMaxPool, &kConcatenation, &kResizeNearest, &kSplit, &kSplitV,   &kSlice,       &kStridedSlice,
-    &kAdd,     &kRelu,          &kLeakyRelu,     &kSub,   &kQuantize, &kAveragePool, &kMean,
-    &kMul,     &kMaximum,       &kMinimum,       &kPrelu, &kReshape,  &kSqueeze,     &kExpandDims};
+constexpr std::array kDeviceOps = {&kMaxPool,    &kConcatenation, &kResizeNearest, &kSplit,   &kSplitV,
+                                   &kSlice,      &kStridedSlice,  &kAdd,           &kRelu,    &kLeakyRelu,
+                                   &kSub,        &kQuantize,      &kAveragePool,   &kMean,    &kMul,
+                                   &kMaximum,    &kMinimum,       &kPrelu,         &kReshape, &kSqueeze,
+                                   &kExpandDims, &kPad,           &kPadV2};
 
 const DeviceOp* find(ir::OpKind kind) {
   for (const DeviceOp* op : kDeviceOps)
     if (op->kind == kind) return op;
   return nullptr;
+}
+
+constexpr int64_t kWidestRow = rk3588::kMaxLookUpWidth;  // of pixels in rows that may be cut anywhere
+
+constexpr int64_t kMostImages = 256;
+
+// Operators whose tasks look at one image, as if there were no other.
+constexpr std::array kImageByImage = {&kMaxPool, &kAveragePool, &kMean, &kResizeNearest, &kPad, &kPadV2};
+
+// The same tasks for every image; images lie one behind the other in each surface.
+Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir::Graph& graph, size_t index,
+                                               const DeviceForm& form, const DevicePlaces& places,
+                                               int64_t images) {
+  const ir::Op& op = graph.ops[index];
+  const auto pixels = [&](int32_t t) {
+    return graph.tensor(t).elements() / graph.tensor(t).shape.back() / images;
+  };
+  std::vector<rk3588::Task> tasks;
+  for (int64_t i = 0; i < images; ++i) {
+    DevicePlaces image{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
+    image.inputs[0].address.offset += i * pixels(op.inputs[0]) * rk3588::kAtomBytes;
+    image.output.address.offset += i * pixels(op.outputs[0]) * rk3588::kAtomBytes;
+    auto some = PERAXIS_TRY(device.lower(graph, index, form, image));
+    std::ranges::move(some, std::back_inserter(tasks));
+  }
+  return tasks;
 }
 
 constexpr DeviceText kConvolutionText{"by strategy and size",
@@ -48,23 +78,74 @@ std::vector<DeviceText> device_texts(ir::OpKind kind) {
 
 std::string map_conditions() {
   return fmt::format(
-      "activations are int8 or uint8 with one scale a tensor, have four dimensions, a batch of 1 and up to "
-      "{} rows and columns and {} channels",
-      kLargestExtent, kLargestSlots);
+      "activations are int8 or uint8 with one scale a tensor, have four dimensions and up to {} rows and "
+      "columns, {} channels and {} images, with tasks for each; element-wise operators, tables, "
+      "concatenation, "
+      "reshape and parts take any batch and one to four dimensions as well, as pixels in up to {} rows of up "
+      "to {}",
+      kLargestExtent, kLargestSlots, kMostImages, kLargestExtent, kWidestRow);
 }
 
-std::string map_refusal(const ir::Graph& graph, int32_t index) {
-  const ir::Tensor& t = graph.tensor(index);
+namespace {
+
+std::string values_refusal(const ir::Tensor& t) {
   if (t.is_constant) return fmt::format("'{}' is a constant", t.name);
   if (t.type != ir::DataType::Int8 && t.type != ir::DataType::UInt8)
     return fmt::format("'{}' is {}, not int8 or uint8", t.name, ir::data_type_name(t.type));
   if (t.quant.scale.size() != 1) return fmt::format("'{}' has {} scales", t.name, t.quant.scale.size());
+  return {};
+}
+
+}  // namespace
+
+std::string map_refusal(const ir::Graph& graph, int32_t index) {
+  const ir::Tensor& t = graph.tensor(index);
+  if (std::string why = values_refusal(t); !why.empty()) return why;
   if (t.shape.size() != 4) return fmt::format("'{}' has {} dimensions, not 4", t.name, t.shape.size());
   const ir::Nhwc map = ir::nhwc(t);
-  if (map.n != 1) return fmt::format("'{}' has a batch of {}", t.name, map.n);
+  if (map.n > kMostImages)
+    return fmt::format("'{}' has a batch of {}, tasks for up to {} are made", t.name, map.n, kMostImages);
   if (std::max(map.h, map.w) > kLargestExtent || map.c > kLargestSlots || map.elements() == 0)
     return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} rows and columns and {} channels", t.name, map.h,
                        map.w, map.c, kLargestExtent, kLargestSlots);
+  return {};
+}
+
+std::string pixels_refusal(const ir::Graph& graph, int32_t index) {
+  const ir::Tensor& t = graph.tensor(index);
+  if (std::string why = values_refusal(t); !why.empty()) return why;
+  if (t.shape.empty() || t.shape.size() > 4)
+    return fmt::format("'{}' has {} dimensions, not 1 to 4", t.name, t.shape.size());
+  if (t.elements() == 0) return fmt::format("'{}' is empty", t.name);
+  const ir::Nhwc map = pixel_map(t);
+  if (std::max(map.h, map.w) > kLargestExtent || map.c > kLargestSlots)
+    return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} rows and columns and {} channels", t.name, map.h,
+                       map.w, map.c, kLargestExtent, kLargestSlots);
+  return {};
+}
+
+ir::Nhwc pixel_map(const ir::Tensor& tensor) {
+  const ir::Nhwc own = ir::nhwc(tensor);
+  const int64_t pixels = own.n * own.h * own.w;
+  if (own.n * own.h <= kLargestExtent && own.w <= kWidestRow) return {1, own.n * own.h, own.w, own.c};
+  for (int64_t w = std::min(pixels, kWidestRow); w > 0 && pixels / w <= kLargestExtent; --w)
+    if (pixels % w == 0) return {1, pixels / w, w, own.c};
+  return {1, own.n * own.h, own.w, own.c};
+}
+
+Layout stacked_layout(std::span<const Layout> layouts, int64_t channels) {
+  for (const Layout& layout : layouts)
+    if (layout != layouts.front()) return plain_layout(channels);
+  return layouts.empty() ? plain_layout(channels) : layouts.front();
+}
+
+std::string moved_pixels_refusal(const ir::Graph& graph, size_t index, int32_t input) {
+  if (std::string why = pixels_refusal(graph, input); !why.empty()) return why;
+  for (const int32_t t : graph.ops[index].outputs) {
+    if (std::string why = pixels_refusal(graph, t); !why.empty()) return why;
+    if (!same_quantization(graph.tensor(input), graph.tensor(t)))
+      return fmt::format("'{}' has another scale than the input", graph.tensor(t).name);
+  }
   return {};
 }
 
@@ -124,7 +205,11 @@ Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t
   if (form.table != nullptr) return look_up_task(graph, index, form, places);
   const DeviceOp* device = find(graph.ops[index].kind);
   if (device == nullptr) return fail(ErrorCode::Internal, "{} has no form on the NPU", graph.op_label(index));
-  if (channel_order(graph, index, form) == ChannelOrder::Parts) return std::vector<rk3588::Task>();
+  const ChannelOrder order = channel_order(graph, index, form);
+  if (order == ChannelOrder::Parts || order == ChannelOrder::Flat) return std::vector<rk3588::Task>();
+  const int64_t images = ir::nhwc(graph.tensor(graph.ops[index].inputs[0])).n;
+  if (images > 1 && std::ranges::find(kImageByImage, device) != kImageByImage.end())
+    return lower_images(*device, graph, index, form, places, images);
   return device->lower(graph, index, form, places);
 }
 
@@ -132,8 +217,9 @@ ChannelOrder channel_order(const ir::Graph& graph, size_t index, const DeviceFor
   if (form.table != nullptr) return ChannelOrder::Kept;
   const DeviceOp* device = find(graph.ops[index].kind);
   if (device == nullptr) return ChannelOrder::Plain;
-  return device->views != nullptr && !device->views(graph, index).empty() ? ChannelOrder::Parts
-                                                                          : device->order;
+  if (form.ordered) return ChannelOrder::Ordered;
+  if (device->views != nullptr && !device->views(graph, index).empty()) return ChannelOrder::Parts;
+  return device->order_of != nullptr ? device->order_of(graph, index) : device->order;
 }
 
 std::string misaligned(const ir::Graph& graph, size_t index, const DeviceForm& form) {
@@ -142,7 +228,15 @@ std::string misaligned(const ir::Graph& graph, size_t index, const DeviceForm& f
   switch (channel_order(graph, index, form)) {
     case ChannelOrder::Plain:
     case ChannelOrder::Kept:
+    case ChannelOrder::Stacked:
+    case ChannelOrder::Ordered:
       return {};
+    case ChannelOrder::Flat: {
+      const ir::Tensor& in = graph.tensor(op.inputs[0]);
+      if (in.shape.back() == kAtomBytes) return {};
+      return fmt::format("the {} channels of a pixel of '{}' do not follow those of the one before",
+                         in.shape.back(), in.name);
+    }
     case ChannelOrder::Parts: {
       const std::vector<int64_t> views = device_views(graph, index);
       for (size_t i = 0; i < views.size(); ++i)
@@ -154,13 +248,23 @@ std::string misaligned(const ir::Graph& graph, size_t index, const DeviceForm& f
     case ChannelOrder::Joined:
       for (size_t i = 0; i + 1 < op.inputs.size(); ++i) {
         const ir::Tensor& in = graph.tensor(op.inputs[i]);
-        if (const int64_t c = ir::nhwc(in).c; c % kAtomBytes != 0)
+        if (const int64_t c = in.shape.back(); c % kAtomBytes != 0)
           return fmt::format("'{}' has {} channels and others follow: no multiple of {}", in.name, c,
                              kAtomBytes);
       }
       return {};
   }
   return {};
+}
+
+bool order_by_tasks(const ir::Graph& graph, size_t index, DeviceForm& form) {
+  const DeviceOp* device = find(graph.ops[index].kind);
+  if (device == nullptr || device->ordered_refusal == nullptr ||
+      !device->ordered_refusal(graph, index).empty())
+    return false;
+  form.ordered = true;
+  form.slot_group = rk3588::kKernelGroup;
+  return true;
 }
 
 std::vector<int64_t> device_views(const ir::Graph& graph, size_t index) {

@@ -31,6 +31,7 @@ struct DevicePlaces {
   CubeAt output;
   MemoryPlan& memory;
   std::vector<int64_t> first_slots;  // of a concatenation: where each input begins in the output
+  std::vector<Layout> layouts = {};  // of the inputs, for ChannelOrder::Ordered and Stacked; empty: plain
 };
 
 // How the NPU runs an operator: found once, by the planner.
@@ -46,6 +47,7 @@ struct DeviceForm {
   std::vector<requant::ElementParams> prelu = {};     // of PRELU: its tasks
   int64_t slot_group = rk3588::kAtomBytes;            // the tasks write whole groups of so many channels
   bool ppu = false;                                   // its task is one of the PPU
+  bool ordered = false;                               // parts are copied, for their channels' order
 };
 
 // Parts of the chip that operators may use.
@@ -62,14 +64,20 @@ std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const Devi
 
 // What becomes of channels that lie in slots of their own (lower/cube_layout.hpp).
 enum class ChannelOrder : uint8_t {
-  Plain,   // inputs must have channel c in slot c
-  Kept,    // the output has every channel in the slot it has in the one input
-  Parts,   // outputs are parts of the input, where it is
-  Joined,  // the output has the inputs' slots, one input behind the other
+  Plain,    // inputs must have channel c in slot c
+  Kept,     // the output has every channel in the slot it has in the one input
+  Parts,    // outputs are parts of the input, where it is
+  Joined,   // the output has the inputs' slots, one input behind the other
+  Flat,     // the output is one pixel: the input's pixels, where they are (flat_layout)
+  Stacked,  // pixels of one input behind those of another: the slots that all inputs have, else in order
+  Ordered,  // inputs in any slots, the output's channel c in slot c
 };
 ChannelOrder channel_order(const ir::Graph& graph, size_t op, const DeviceForm& form);
 // Why the channels of the output are not in their order even when the inputs' are; else empty.
 std::string misaligned(const ir::Graph& graph, size_t op, const DeviceForm& form);
+
+// Where an operator's outputs would be parts of its input: makes it copy them in order, if it can.
+bool order_by_tasks(const ir::Graph& graph, size_t op, DeviceForm& form);
 
 // The operator's tasks; `form` is its device_form.
 Result<std::vector<rk3588::Task>> lower_device_op(const ir::Graph& graph, size_t op, const DeviceForm& form,
@@ -100,6 +108,10 @@ struct DeviceOp {
   DeviceForm (*form)(const ir::Graph& graph, size_t op, bool exact) = nullptr;
   DeviceText text = {};
   ChannelOrder order = ChannelOrder::Plain;  // unless it has views
+  // Operators whose order depends on their shapes.
+  ChannelOrder (*order_of)(const ir::Graph& graph, size_t op) = nullptr;
+  // Operators with views whose tasks can make the output in order instead: why not this one.
+  std::string (*ordered_refusal)(const ir::Graph& graph, size_t op) = nullptr;
 };
 extern const DeviceOp kMaxPool, kConcatenation, kResizeNearest, kSplit, kSplitV, kSlice, kStridedSlice, kAdd,
     kSub, kRelu, kLeakyRelu, kQuantize;
@@ -115,11 +127,19 @@ inline constexpr int64_t kLargestExtent = 8191;
 inline constexpr int64_t kLargestSlots = rk3588::kMaxCubeChannels / rk3588::kAtomBytes * rk3588::kAtomBytes;
 // The activation as a map of one image with up to 8191 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
+// For operators that look at each pixel alone: up to four dimensions and any batch, of which the last are the
+// channels. The pixels are rows of up to 4096 wherever they can be cut so, whatever the other dimensions are.
+std::string pixels_refusal(const ir::Graph& graph, int32_t tensor);
+ir::Nhwc pixel_map(const ir::Tensor& tensor);
+// The layout of pixels of several inputs behind each other.
+Layout stacked_layout(std::span<const Layout> layouts, int64_t channels);
 // Both have the same type, scale and zero point.
 bool same_quantization(const ir::Tensor& a, const ir::Tensor& b);
 // Why parameters that differ from the reference for `differing` of `inputs` inputs, by up to `max`, are not
 // used: off by 1 is allowed, with `exact` nothing. Empty when they are.
 std::string difference_refusal(int64_t differing, int64_t inputs, int32_t max, bool exact);
+// The values of the input and of every output mean the same, and all are pixels; or why not.
+std::string moved_pixels_refusal(const ir::Graph& graph, size_t op, int32_t input);
 // The first input and the output are maps whose values mean the same, or why not.
 std::string moved_refusal(const ir::Graph& graph, size_t op);
 

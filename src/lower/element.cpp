@@ -8,10 +8,10 @@ namespace {
 
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
-  if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
+  if (std::string why = pixels_refusal(graph, op.outputs[0]); !why.empty()) return why;
   const ir::Nhwc out = ir::nhwc(graph.tensor(op.outputs[0]));
   for (const int32_t t : op.inputs) {
-    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+    if (std::string why = pixels_refusal(graph, t); !why.empty()) return why;
     if (ir::nhwc(graph.tensor(t)) != out)
       return fmt::format("'{}' has another shape than the output", graph.tensor(t).name);
   }
@@ -26,7 +26,7 @@ DeviceForm element(const ir::Graph& graph, size_t index, bool exact) {
 
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                         const DevicePlaces& places) {
-  const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[index].outputs[0]));
+  const ir::Nhwc map = pixel_map(graph.tensor(graph.ops[index].outputs[0]));
   rk3588::ElementTask task = element_task(form.element, map, places.inputs[0], places.output, {});
   task.channels = places.inputs[0].slots;
   return std::vector<rk3588::Task>{task};

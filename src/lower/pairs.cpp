@@ -15,13 +15,20 @@ struct Roles {
 
 // The activation as it is, or one pixel or channel of it.
 bool repeatable(const ir::Nhwc& map, const ir::Nhwc& out) {
-  const bool pixels = (map.h == out.h && map.w == out.w) || (map.h == 1 && map.w == 1);
+  const bool pixels = (map.n == out.n && map.h == out.h && map.w == out.w) || map.n * map.h * map.w == 1;
   return pixels && (map.c == out.c || map.c == 1);
+}
+
+// The pixels of one channel, with more channels.
+ir::Nhwc widened(const ir::Tensor& channel, int64_t channels) {
+  ir::Nhwc map = pixel_map(channel);
+  map.c = channels;
+  return map;
 }
 
 std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
-  if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
+  if (std::string why = pixels_refusal(graph, op.outputs[0]); !why.empty()) return why;
   const ir::Tensor& y = graph.tensor(op.outputs[0]);
   const ir::Nhwc out = ir::nhwc(y);
   bool whole = false;
@@ -33,14 +40,14 @@ std::string refusal(const ir::Graph& graph, size_t index) {
     if (in.is_constant && in.shape.size() > 4)
       return fmt::format("'{}' has {} dimensions, at most 4", in.name, in.shape.size());
     if (in.is_constant) continue;
-    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+    if (std::string why = pixels_refusal(graph, t); !why.empty()) return why;
     const ir::Nhwc map = ir::nhwc(in);
     whole = whole || map == out;
     if (!repeatable(map, out))
       return fmt::format("'{}' is {}x{}x{}, the output {}x{}x{}: one pixel or one channel can be repeated",
                          in.name, map.h, map.w, map.c, out.h, out.w, out.c);
     if (map.c != out.c)
-      if (std::string why = repeat_channel_refusal({1, map.h, map.w, out.c}); !why.empty()) return why;
+      if (std::string why = repeat_channel_refusal(widened(in, out.c)); !why.empty()) return why;
   }
   return whole ? std::string() : "no activation has the shape of the output";
 }
@@ -59,9 +66,10 @@ Roles roles(const ir::Graph& graph, size_t index) {
 }
 
 // The operand at the size of `map`.
-Result<CubeAt> repeated(CubeAt operand, const ir::Nhwc& own, const ir::Nhwc& map, MemoryPlan& memory,
+Result<CubeAt> repeated(CubeAt operand, const ir::Tensor& tensor, const ir::Nhwc& map, MemoryPlan& memory,
                         std::vector<rk3588::Task>& tasks) {
-  if (own.c != map.c) operand = PERAXIS_TRY(repeat_channel(operand, {1, own.h, own.w, map.c}, memory, tasks));
+  const ir::Nhwc own = pixel_map(tensor);
+  if (own.c != map.c) operand = PERAXIS_TRY(repeat_channel(operand, widened(tensor, map.c), memory, tasks));
   return own.h * own.w == map.h * map.w ? operand : repeat_pixel(operand, map, memory, tasks);
 }
 
@@ -84,17 +92,15 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
                                         const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
   const requant::ElementParams& params = form.element;
-  const ir::Nhwc map = ir::nhwc(graph.tensor(op.outputs[0]));
+  const ir::Nhwc map = pixel_map(graph.tensor(op.outputs[0]));
   const Roles r = roles(graph, index);
   std::vector<rk3588::Task> tasks;
   const CubeAt& main = places.inputs[r.constant ? 0 : r.main];
   CubeAt other;
   if (params.operand_factor != 0) {
     const ir::Tensor& tensor = graph.tensor(op.inputs[1 - r.main]);
-    other =
-        r.constant
-            ? constant_cube(tensor, map, places.memory)
-            : PERAXIS_TRY(repeated(places.inputs[1 - r.main], ir::nhwc(tensor), map, places.memory, tasks));
+    other = r.constant ? constant_cube(tensor, ir::nhwc(graph.tensor(op.outputs[0])), places.memory)
+                       : PERAXIS_TRY(repeated(places.inputs[1 - r.main], tensor, map, places.memory, tasks));
   }
   tasks.emplace_back(element_task(params, map, main, places.output, other));
   return tasks;

@@ -14,7 +14,7 @@ std::string refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   const ir::Tensor& slopes = graph.tensor(op.inputs[1]);
   for (const int32_t t : {op.inputs[0], op.outputs[0]})
-    if (std::string why = map_refusal(graph, t); !why.empty()) return why;
+    if (std::string why = pixels_refusal(graph, t); !why.empty()) return why;
   if (!slopes.is_constant) return fmt::format("the slopes '{}' are computed at run time", slopes.name);
   if (slopes.type != graph.tensor(op.inputs[0]).type)
     return fmt::format("the slopes '{}' are {}, the input {}", slopes.name, ir::data_type_name(slopes.type),
@@ -43,11 +43,12 @@ DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,
                                         const DevicePlaces& places) {
   const ir::Op& op = graph.ops[index];
-  const ir::Nhwc map = ir::nhwc(graph.tensor(op.outputs[0]));
+  const ir::Nhwc map = pixel_map(graph.tensor(op.outputs[0]));
   const CubeAt& in = places.inputs[0];
   if (form.prelu.size() == 1)
     return std::vector<rk3588::Task>{element_task(form.prelu[0], map, in, places.output, {})};
-  const CubeAt slopes = constant_cube(graph.tensor(op.inputs[1]), map, places.memory);
+  const CubeAt slopes =
+      constant_cube(graph.tensor(op.inputs[1]), ir::nhwc(graph.tensor(op.outputs[0])), places.memory);
   const int64_t pixels = map.h * map.w;
   const CubeAt below{{places.memory.add_activation(pixels * round_up(map.c, rk3588::kAtomBytes)), 0}, pixels};
   return std::vector<rk3588::Task>{element_task(form.prelu[0], map, in, below, slopes),

@@ -14,8 +14,19 @@ using namespace rk3588;
 constexpr int64_t kLargestConstant = int64_t{1} << 26;  // bytes; device addresses have 32 bits for everything
 constexpr int64_t kWidest = 4096;  // pixels in a row of a copy; a cube's rows have up to 8192
 
-// `count` pixels of every surface from pixel `from` of `source` to pixel `to` of `target`. Pixels lie one
-// behind the other: rows of the widest kind, and a rest.
+TilingProblem channel_problem(const ir::Nhwc& map) {
+  TilingProblem p;
+  p.g.in_h = p.g.out_h = map.h;
+  p.g.in_w = p.g.out_w = map.w;
+  p.g.in_c = 1;
+  p.g.out_c = map.c;
+  p.in_channels = kAtomBytes;
+  p.out_channels = round_up(map.c, kKernelGroup);
+  return p;
+}
+
+}  // namespace
+
 void copy_pixels(const CubeAt& source, int64_t from, const CubeAt& target, int64_t to, int64_t count,
                  int64_t channels, std::vector<Task>& tasks) {
   while (count > 0) {
@@ -35,21 +46,8 @@ void copy_pixels(const CubeAt& source, int64_t from, const CubeAt& target, int64
   }
 }
 
-TilingProblem channel_problem(const ir::Nhwc& map) {
-  TilingProblem p;
-  p.g.in_h = p.g.out_h = map.h;
-  p.g.in_w = p.g.out_w = map.w;
-  p.g.in_c = 1;
-  p.g.out_c = map.c;
-  p.in_channels = kAtomBytes;
-  p.out_channels = round_up(map.c, kKernelGroup);
-  return p;
-}
-
-}  // namespace
-
 std::string constant_cube_refusal(const ir::Nhwc& map) {
-  const int64_t bytes = map.h * map.w * round_up(map.c, kAtomBytes);
+  const int64_t bytes = map.n * map.h * map.w * round_up(map.c, kAtomBytes);
   if (bytes <= kLargestConstant) return {};
   return fmt::format("a constant at the size of the output takes {} bytes, up to {} are given", bytes,
                      kLargestConstant);
@@ -58,14 +56,14 @@ std::string constant_cube_refusal(const ir::Nhwc& map) {
 CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan& memory) {
   const ir::Nhwc own = ir::nhwc(constant);
   const uint8_t flip = constant.type == ir::DataType::UInt8 ? 0x80 : 0;
-  const int64_t pixels = map.h * map.w;
+  const int64_t pixels = map.n * map.h * map.w;
   std::vector<uint8_t> cube(static_cast<size_t>(pixels * round_up(map.c, kAtomBytes)));
-  for (int64_t y = 0; y < map.h; ++y)
+  for (int64_t row = 0; row < map.n * map.h; ++row)
     for (int64_t x = 0; x < map.w; ++x)
       for (int64_t c = 0; c < map.c; ++c) {
-        const int64_t from =
-            ((own.h == 1 ? 0 : y) * own.w + (own.w == 1 ? 0 : x)) * own.c + (own.c == 1 ? 0 : c);
-        const int64_t to = (c / kAtomBytes * pixels + y * map.w + x) * kAtomBytes + c % kAtomBytes;
+        const int64_t n = own.n == 1 ? 0 : row / map.h, y = own.h == 1 ? 0 : row % map.h;
+        const int64_t from = ((n * own.h + y) * own.w + (own.w == 1 ? 0 : x)) * own.c + (own.c == 1 ? 0 : c);
+        const int64_t to = (c / kAtomBytes * pixels + row * map.w + x) * kAtomBytes + c % kAtomBytes;
         cube[static_cast<size_t>(to)] = constant.data[static_cast<size_t>(from)] ^ flip;
       }
   return {{memory.add_constant(std::move(cube)), 0}, pixels};

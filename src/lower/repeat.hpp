@@ -8,11 +8,17 @@
 
 namespace peraxis::lower {
 
-// The constant as a cube of the shape of `map`, repeated along the dimensions of size 1.
+// The constant as a cube of the shape of `map`, repeated along the dimensions of size 1; images of a batch
+// one below the other.
 CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan& memory);
 
 // Why not, as a sentence: it would be too large. Empty when it is not.
 std::string constant_cube_refusal(const ir::Nhwc& map);
+
+// `count` pixels of every surface from pixel `from` of `source` to pixel `to` of `target`, as tasks; pixels
+// of a surface lie one behind the other.
+void copy_pixels(const CubeAt& source, int64_t from, const CubeAt& target, int64_t to, int64_t count,
+                 int64_t channels, std::vector<rk3588::Task>& tasks);
 
 // One pixel, [1,1,1,C], as a whole plane: copies that double what is there.
 CubeAt repeat_pixel(const CubeAt& pixel, const ir::Nhwc& map, MemoryPlan& memory,

@@ -19,13 +19,8 @@ constexpr std::array kKinds = {Kind::Logistic,  Kind::Tanh,      Kind::HardSwish
 DeviceForm form_of(const ir::Graph& graph, std::span<const size_t> ops, int32_t input) {
   DeviceForm form;
   for (const int32_t t : {input, graph.ops[ops.back()].outputs[0]}) {
-    form.refusal = map_refusal(graph, t);
+    form.refusal = pixels_refusal(graph, t);
     if (!form.refusal.empty()) return form;
-  }
-  if (const int64_t width = ir::nhwc(graph.tensor(input)).w; width > rk3588::kMaxLookUpWidth) {
-    form.refusal = fmt::format("a map {} wide exceeds the {} columns of a task with a look-up table", width,
-                               rk3588::kMaxLookUpWidth);
-    return form;
   }
   auto table = requant::make_table(graph, ops, input);
   if (!table) {
@@ -46,10 +41,9 @@ bool is_table_operator(ir::OpKind kind) {
 DeviceText table_text() {
   return {
       "one that loads a look-up table, one that looks up", "equal for all 256 values", [] {
-        return fmt::format(
+        return std::string(
             "a function of one 8-bit value that arithmetic does not express well enough; other operands are "
-            "constants of one element; up to {} columns; not with --no-tables",
-            rk3588::kMaxLookUpWidth);
+            "constants of one element; not with --no-tables");
       }};
 }
 
@@ -93,7 +87,7 @@ DeviceForm silu_form(const ir::Graph& graph, size_t logistic, size_t mul) {
 
 std::vector<rk3588::Task> look_up_task(const ir::Graph& graph, size_t op, const DeviceForm& form,
                                        const DevicePlaces& places) {
-  const ir::Nhwc map = ir::nhwc(graph.tensor(graph.ops[op].outputs[0]));
+  const ir::Nhwc map = pixel_map(graph.tensor(graph.ops[op].outputs[0]));
   rk3588::ElementTask task;
   task.width = map.w;
   task.height = map.h;

@@ -44,7 +44,7 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
   if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
   for (size_t index = 0; index < graph.ops.size(); ++index)
     if (!ir::is_convolution_like(graph.ops[index].kind) && refusals[index].empty())
-      refusals[index] = order_refusal(graph.ops[index], index);
+      refusals[index] = settle_order(graph.ops[index], index);
   choose_sides();
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     const ir::Op& op = graph.ops[index];
@@ -137,10 +137,11 @@ bool Network::join_silu(size_t logistic, size_t mul) {
   return true;
 }
 
-std::string Network::order_refusal(const ir::Op& op, size_t index) const {
+std::string Network::settle_order(const ir::Op& op, size_t index) {
   if (std::ranges::all_of(op.outputs, [&](int32_t t) { return any_order[static_cast<size_t>(t)]; }))
     return {};
   const std::string why = lower::misaligned(graph, index, forms[index]);
+  if (!why.empty() && lower::order_by_tasks(graph, index, forms[index])) return {};
   return why.empty() ? why : why + ", and a reader of the output takes channels in their order only";
 }
 

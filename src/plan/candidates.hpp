@@ -30,7 +30,9 @@ struct Network {
   void choose_sides();
   void find_packed();
   bool join_silu(size_t logistic, size_t mul);
-  std::string order_refusal(const ir::Op& op, size_t index) const;
+  // Why the output's channels are in an order that its readers cannot take; empty when they can, or when the
+  // operator's tasks put them in order.
+  std::string settle_order(const ir::Op& op, size_t index);
 };
 
 struct Candidate {

@@ -33,10 +33,12 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
                  const rk3588::CostConstants& constants) {
   Cost cost;
   // Sizes alone count. Allocation 0 is the output, 1 everything else.
-  if (!lower::device_views(graph, op).empty() || form.part_of >= 0) return cost;
+  const lower::ChannelOrder order = lower::channel_order(graph, op, form);
+  if (order == lower::ChannelOrder::Parts || order == lower::ChannelOrder::Flat || form.part_of >= 0)
+    return cost;
   const int32_t output = graph.ops[op].outputs[0];
   const auto cube = [&](int32_t t) {
-    const ir::Nhwc map = ir::nhwc(graph.tensor(t));
+    const ir::Nhwc map = lower::pixel_map(graph.tensor(t));
     const int64_t slots = placing.layouts[static_cast<size_t>(t)].slots;
     const auto home = placing.homes.find(t);
     const bool there = home != placing.homes.end() && home->second.tensor == output;
@@ -47,7 +49,10 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
   lower::MemoryPlan scratch;
   lower::DevicePlaces places{{}, cube(output), scratch, {}};
   places.output.address = {0, 0};
-  for (const int32_t t : lower::device_inputs(graph, op, form)) places.inputs.push_back(cube(t));
+  for (const int32_t t : lower::device_inputs(graph, op, form)) {
+    places.inputs.push_back(cube(t));
+    places.layouts.push_back(placing.layouts[static_cast<size_t>(t)]);
+  }
   if (const auto join = placing.joins.find(op); join != placing.joins.end())
     places.first_slots = join->second;
   auto tasks = lower::lower_device_op(graph, op, form, places);

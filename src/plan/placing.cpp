@@ -21,6 +21,10 @@ constexpr int64_t kSlotsForCopy = 16;
 // Readers looked at for one scattered output: graphs can join a tensor with itself again and again.
 constexpr int kMostReaders = 64;
 
+int64_t pixels(const ir::Nhwc& map) {
+  return map.n * map.h * map.w;
+}
+
 Layout plain_layout_of(const ir::Graph& graph, int32_t tensor) {
   return lower::plain_layout(ir::nhwc(graph.tensor(tensor)).c);
 }
@@ -78,7 +82,7 @@ class Penalty {
         if (layout.slots > lower::kLargestSlots) return false;
         const ir::Nhwc in = ir::nhwc(graph.tensor(tensor)), out = ir::nhwc(graph.tensor(op.outputs[0]));
         const int64_t more = layout.slots - lower::round_up(in.c, kAtomBytes);
-        const int64_t bytes = more * (in.h * in.w + out.h * out.w);
+        const int64_t bytes = more * (pixels(in) + pixels(out));
         cost_.bytes += bytes;
         cost_.npu_ms += static_cast<double>(bytes) / network_.options.cost.bandwidth_gbs * 1e-6;
         return add_readers(op.outputs[0], layout);
@@ -91,6 +95,14 @@ class Penalty {
         }
         return true;
       }
+      case ChannelOrder::Flat: {
+        const ir::Nhwc in = ir::nhwc(graph.tensor(tensor));
+        return add_readers(op.outputs[0], lower::flat_layout(layout, pixels(in), in.c));
+      }
+      case ChannelOrder::Stacked:  // the others are in order, or a task more puts all of them so
+        return add_readers(op.outputs[0], plain_layout_of(graph, op.outputs[0]));
+      case ChannelOrder::Ordered:
+        return layout.slots <= rk3588::kMaxInputChannels;
       case ChannelOrder::Joined: {
         // The other parts are taken to be as wide as this one: their layouts are open yet.
         const int64_t plain = plain_layout_of(graph, tensor).slots;
@@ -242,6 +254,7 @@ class Placer {
                     graph_.tensor(t).name, slots, lower::kLargestSlots);
     switch (lower::channel_order(graph_, index, plan_.forms[index])) {
       case ChannelOrder::Plain:
+      case ChannelOrder::Ordered:
         layout(op.outputs[0]) = plain_layout_of(graph_, op.outputs[0]);
         written(op.outputs[0]) =
             lower::round_up(ir::nhwc(graph_.tensor(op.outputs[0])).c, plan_.forms[index].slot_group);
@@ -257,11 +270,24 @@ class Placer {
               lower::channel_range(whole, views[i], ir::nhwc(graph_.tensor(op.outputs[i])).c).layout;
         return {};  // nothing is written
       }
+      case ChannelOrder::Flat: {
+        const ir::Nhwc in = ir::nhwc(graph_.tensor(op.inputs[0]));
+        layout(op.outputs[0]) = lower::flat_layout(layout(op.inputs[0]), pixels(in), in.c);
+        return {};  // as above
+      }
+      case ChannelOrder::Stacked: {
+        std::vector<Layout> parts;
+        parts.reserve(op.inputs.size());
+        for (const int32_t t : op.inputs) parts.push_back(layout(t));
+        layout(op.outputs[0]) = lower::stacked_layout(parts, ir::nhwc(graph_.tensor(op.outputs[0])).c);
+        written(op.outputs[0]) = lower::round_up(layout(op.outputs[0]).slots, plan_.forms[index].slot_group);
+        return {};
+      }
       case ChannelOrder::Joined:
         place_join(index);
         break;
     }
-    written(op.outputs[0]) = layout(op.outputs[0]).slots;
+    written(op.outputs[0]) = lower::round_up(layout(op.outputs[0]).slots, plan_.forms[index].slot_group);
     return {};
   }
 
@@ -324,8 +350,8 @@ class Placer {
         const int64_t slots = written(piece.tensor);
         const ir::Nhwc map = ir::nhwc(graph_.tensor(piece.tensor));
         const bool fits = slots > 0 && (slots <= end - first || (room && last));
-        // The convolution's own view of its output must be the map's: one image.
-        if (!fits || !taken_by(piece, index) || map.h != joined.h || map.w != joined.w) continue;
+        // The convolution's own view of its output must have the map's pixels.
+        if (!fits || !taken_by(piece, index) || pixels(map) != pixels(joined)) continue;
         placing_.homes.try_emplace(piece.tensor, Home{op.outputs[0], first});
         for (size_t i = 0; piece.split >= 0 && i < piece.inputs; ++i)
           placing_.homes.try_emplace(op.inputs[piece.first_input + i],
@@ -382,9 +408,11 @@ std::vector<bool> readers_take_any_order(const ir::Graph& graph, const std::vect
         any[input] = false;
       continue;
     }
-    const bool passed_on =
-        lower::channel_order(graph, index, forms[index]) != ChannelOrder::Plain &&
-        std::ranges::all_of(op.outputs, [&](int32_t t) { return any[static_cast<size_t>(t)]; });
+    const ChannelOrder order = lower::channel_order(graph, index, forms[index]);
+    if (order == ChannelOrder::Ordered) continue;
+    const bool passed_on = order != ChannelOrder::Plain && std::ranges::all_of(op.outputs, [&](int32_t t) {
+                             return any[static_cast<size_t>(t)];
+                           });
     if (passed_on || forms[index].part_of >= 0) continue;
     for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
       any[static_cast<size_t>(t)] = false;

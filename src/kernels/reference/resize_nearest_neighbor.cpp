@@ -1,24 +1,17 @@
 // RESIZE_NEAREST_NEIGHBOR: positions are computed in float32, then values are copied.
-#include <algorithm>
-#include <cmath>
+#include <cstring>
 
 #include "kernels/registry.hpp"
+#include "num/nearest.hpp"
 
 namespace peraxis::kernels::reference {
 namespace {
 
 // The source index of each output index along one axis.
 std::vector<int64_t> source_indices(int64_t in, int64_t out, const ir::ResizeAttributes& a) {
-  const bool align = a.align_corners && out > 1;
-  const float step = align ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-                           : static_cast<float>(in) / static_cast<float>(out);
-  const float offset = a.half_pixel_centers ? 0.5F : 0.0F;
   std::vector<int64_t> indices(static_cast<size_t>(out));
-  for (size_t i = 0; i < indices.size(); ++i) {
-    const float position = (static_cast<float>(i) + offset) * step;
-    const float index = a.align_corners ? std::round(position) : std::floor(position);
-    indices[i] = std::clamp<int64_t>(static_cast<int64_t>(index), 0, in - 1);
-  }
+  for (int64_t i = 0; i < out; ++i)
+    indices[static_cast<size_t>(i)] = num::nearest_index(i, in, out, a.align_corners, a.half_pixel_centers);
   return indices;
 }
 

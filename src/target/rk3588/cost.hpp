@@ -64,7 +64,7 @@ inline int64_t bytes_moved(const Task& task) {
       return t.width * t.height * t.channels * (t.operand ? 3 : 2) + kFlyingWords * kWordBytes;
     }
     int64_t operator()(const UpsampleTask& t) const {
-      return t.width * t.height * 5 * kAtomBytes + kFlyingWords * kWordBytes;
+      return t.width * t.height * (1 + t.rows * t.columns) * kAtomBytes + kFlyingWords * kWordBytes;
     }
     int64_t operator()(const TableTask&) const { return 2 * kAtomBytes + kTableWords * kWordBytes; }
   };

@@ -63,9 +63,11 @@ struct TableTask {
   SymbolicAddress input, output;
 };
 
-// DPU alone, one surface: every pixel becomes 2 x 2 (npu/corrections.md 7.2 item 17).
+// DPU alone, one surface: every pixel becomes `rows` x `columns`. Captured and replayed with 2 x 2
+// (npu/corrections.md 7.2 item 17); other numbers are other values of the same fields, of 3 bits each.
 struct UpsampleTask {
   int64_t width = 0, height = 0;  // of the input
+  int64_t rows = 2, columns = 2;  // 1..8
   SymbolicAddress input, output;
 };
 
