@@ -137,7 +137,7 @@ bool Network::join_silu(size_t logistic, size_t mul) {
   return true;
 }
 
-std::string Network::settle_order(const ir::Op& op, size_t index) {
+std::string Network::settle_order(const ir::Op& op, size_t index) const {
   if (std::ranges::all_of(op.outputs, [&](int32_t t) { return any_order[static_cast<size_t>(t)]; }))
     return {};
   const std::string why = lower::misaligned(graph, index, forms[index]);

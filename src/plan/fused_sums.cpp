@@ -48,7 +48,7 @@ class Fuser {
     for (const int32_t t : graph_.outputs) ++readers_[static_cast<size_t>(t)];
     // A part of a map lies in the map's place, wherever that is, and a map where all its parts are joined.
     for (size_t op = graph_.ops.size(); op-- > 0;) {
-      if (!network.on_device[op] || lower::device_views(graph_, op).empty()) continue;
+      if (!network.on_device[op] || !is_view(op)) continue;
       for (const int32_t t : graph_.ops[op].outputs) {
         if (joined_[static_cast<size_t>(t)])
           for (const int32_t whole : lower::device_inputs(graph_, op, network.forms[op]))
@@ -82,6 +82,11 @@ class Fuser {
   }
 
  private:
+  bool is_view(size_t op) const {
+    const lower::ChannelOrder order = lower::channel_order(graph_, op, network_.forms[op]);
+    return order == lower::ChannelOrder::Parts || order == lower::ChannelOrder::Flat;
+  }
+
   // An ADD of two maps of the output's shape, by a task of the DPU alone.
   bool is_candidate(size_t index) const {
     const ir::Op& op = graph_.ops[index];
