@@ -89,8 +89,9 @@ all of the CPU's work, the same both ways, and is not timed. The outputs of both
 --convolutions-only`, every other operator on the CPU.
 
 What is gained is one pass over a map for each conversion, and its host array: a small part of the CPU's work, since a conversion costs
-little beside a kernel. Element-wise operators, joins, parts and paddings of large maps gain; small maps cost a few microseconds more than
-before, because each operator is checked and prepared anew in every run and every surface of 16 channels may be a call of the dense kernel.
+little beside a kernel. Element-wise operators, joins, parts and paddings of large maps gain. Pictures of three channels, which fill 3 of 16
+lanes, cost more than before, and small maps a few microseconds more:
+each operator is checked and prepared anew in every run and every surface of 16 channels may be a call of the dense kernel.
 
 | network | way | uploads + downloads before | now | CPU operators on cubes | CPU ms before | now |
 |---|---|---|---|---|---|---|
