@@ -34,8 +34,9 @@ struct Options {
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
   bool fused_adds = true;          // not exact: convolutions may do the ADD behind them (plan/planner.hpp)
   bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
-  // Arithmetic of the model on the CPU is an error, and operators run on the NPU wherever they can. Moved
-  // data, QUANTIZE of a model input, DEQUANTIZE to a model output and the host's work after tasks are none.
+  bool prefer_npu = false;         // operators run on the NPU wherever they can, whatever the estimate says
+  // Arithmetic of the model on the CPU is an error; prefer_npu too. Moved data, QUANTIZE of a model input,
+  // DEQUANTIZE to a model output and the host's work after tasks are none.
   bool no_fallback = false;
   bool packed_input = true;  // pictures are uploaded as they lie (plan/planner.hpp)
   bool cubes_on_cpu = true;  // CPU operators read and write cubes; false: dense host arrays only

@@ -84,7 +84,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.tables = options.tables;
   out.fused_adds = options.fused_adds;
   out.ppu = options.ppu;
-  out.prefer_npu = options.no_fallback;
+  out.prefer_npu = options.prefer_npu || options.no_fallback;
   // Mesa makes a cube of every picture: its strategy is for words beside its own.
   out.packed_input = options.packed_input && out.forced != Strategy::MesaScale;
   out.progress = options.progress;

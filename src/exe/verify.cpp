@@ -273,10 +273,14 @@ class Verifier {
   }
 
   Status operands(const Step& s) const {
-    for (const int32_t p : s.inputs)
-      if (p != -1) PERAXIS_TRY(placement_index(p));
-    for (const int32_t p : s.outputs)
-      if (p != -1) PERAXIS_TRY(plain_placement(p));
+    for (const std::vector<int32_t>* places : {&s.inputs, &s.outputs})
+      for (const int32_t p : *places) {
+        if (p == -1) continue;
+        PERAXIS_TRY(placement_index(p));
+        if (e_.placements[static_cast<size_t>(p)].packed())
+          return bad("it works on placement {}, packed pixels, which are uploaded only", p);
+        if (places == &s.outputs) PERAXIS_TRY(plain_placement(p));
+      }
     return written_apart(s);
   }
 

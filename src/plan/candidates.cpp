@@ -20,7 +20,7 @@ using requant::StrategyOptions;
 // Scale ratios at which the chip's multiplier is given a further set: fewer lost factor bits, one more task.
 constexpr std::array kSplitRatios = {16.0, 4.0};
 // How much a millisecond of the host counts against one of the NPU when an operator could run on either: the
-// host has pictures to decode and results to use, and of a task's cost the vendor's driver has next to none.
+// host has pictures to decode and results to use.
 constexpr double kHostWeight = 2;
 
 std::string not_expressed(Strategy strategy, const Error& error) {
@@ -77,6 +77,12 @@ std::vector<bool> Network::sides() const {
 }
 
 void Network::choose_sides() {
+  // A task more in a job that runs anyway costs next to nothing in the vendor's driver: what it moves
+  // decides.
+  rk3588::CostConstants weighed = options.cost;
+  weighed.task_us = 0;
+  weighed.host_step_us *= kHostWeight;
+  weighed.host_copy_ns *= kHostWeight;
   std::vector<SideCosts> costs(graph.ops.size());
   Placing plain;
   for (const ir::Tensor& t : graph.tensors)
@@ -92,12 +98,9 @@ void Network::choose_sides() {
     cost.cpu_ms = kHostWeight * cpu_cost(graph, index, options.cost).ms();
     // Parts of a concatenation are mostly written in place.
     if (!options.prefer_npu && kind != ir::OpKind::Concatenation)
-      cost.npu_ms = device_cost(graph, index, forms[index], plain, options.cost).ms();
+      cost.npu_ms = device_cost(graph, index, forms[index], plain, weighed).ms();
     if (options.prefer_npu) cost.side = Side::Npu;
   }
-  rk3588::CostConstants weighed = options.cost;
-  weighed.host_step_us *= kHostWeight;
-  weighed.host_copy_ns *= kHostWeight;
   const std::vector<bool> npu = cheapest_partition(graph, costs, weighed);
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     if (!refusals[index].empty() || ir::is_convolution_like(graph.ops[index].kind)) continue;
@@ -137,7 +140,7 @@ bool Network::join_silu(size_t logistic, size_t mul) {
   return true;
 }
 
-std::string Network::settle_order(const ir::Op& op, size_t index) const {
+std::string Network::settle_order(const ir::Op& op, size_t index) {
   if (std::ranges::all_of(op.outputs, [&](int32_t t) { return any_order[static_cast<size_t>(t)]; }))
     return {};
   const std::string why = lower::misaligned(graph, index, forms[index]);

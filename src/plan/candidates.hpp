@@ -32,7 +32,7 @@ struct Network {
   bool join_silu(size_t logistic, size_t mul);
   // Why the output's channels are in an order that its readers cannot take; empty when they can, or when the
   // operator's tasks put them in order.
-  std::string settle_order(const ir::Op& op, size_t index) const;
+  std::string settle_order(const ir::Op& op, size_t index);
 };
 
 struct Candidate {

@@ -151,8 +151,12 @@ void sum_up(const Network& network, Plan& plan) {
       plan.device.add(device_cost(graph, op, plan.forms[op], plan.placing, options.cost));
     else
       plan.cpu.add(cpu_cost(graph, op, options.cost));
+    // Where data come from the NPU, its chain of tasks stops for the host.
+    const bool stops = !plan.on_device[op] && std::ranges::any_of(graph.ops[op].inputs, [&](int32_t t) {
+      return t != ir::kAbsent && network.made_on_npu[static_cast<size_t>(t)];
+    });
+    if (stops) plan.cpu.host_ms += options.cost.host_step_us * 1e-3;
   }
-  plan.cpu.add(crossing_cost(graph, network.sides(), options.cost));
   plan.cost.add(plan.device);
   plan.cost.add(plan.cpu);
 }

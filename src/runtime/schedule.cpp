@@ -246,11 +246,13 @@ struct Writers {
   std::vector<Moment> host;            // or step of a CPU operator
   std::vector<bool> finished_by_host;  // by tensor, by a host step
   std::vector<bool> uploaded;          // by placement
+  std::vector<Moment> uploads;         // by tensor: when it is on the device because the host had it
 };
 
 Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) {
   Writers out{std::vector<Moment>(graph.ops.size()), std::vector<Moment>(executable.placements.size()),
-              std::vector<bool>(graph.tensors.size()), std::vector<bool>(executable.placements.size())};
+              std::vector<bool>(graph.tensors.size()), std::vector<bool>(executable.placements.size()),
+              std::vector<Moment>(graph.tensors.size())};
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const exe::Step& step = executable.steps[i];
     const auto placement = static_cast<size_t>(step.placement);
@@ -262,6 +264,8 @@ Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) 
         break;
       case exe::StepKind::Upload:
         out.uploaded[placement] = true;
+        out.uploads[static_cast<size_t>(executable.placements[placement].tensor)] = {static_cast<int32_t>(i),
+                                                                                     -1};
         break;
       case exe::StepKind::Cpu:
         for (const int32_t p : step.outputs)
@@ -281,10 +285,10 @@ Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) 
 }
 
 // By tensor: when its values are on the device. An operator without tasks of its own (a concatenation whose
-// parts were written in place) is done when its inputs are.
+// parts were written in place, a part of an uploaded map) is done when its inputs are.
 std::vector<Moment> done_on_device(const exe::Executable& executable, const ir::Graph& graph,
                                    const Writers& writers) {
-  std::vector<Moment> done(graph.tensors.size());
+  std::vector<Moment> done = writers.uploads;
   std::vector<Moment> by_host(graph.tensors.size());
   std::vector<bool> placed(graph.tensors.size());
   for (size_t p = 0; p < executable.placements.size(); ++p) {
@@ -299,7 +303,8 @@ std::vector<Moment> done_on_device(const exe::Executable& executable, const ir::
         std::ranges::all_of(op.outputs, [&](int32_t t) { return placed[static_cast<size_t>(t)]; }))
       for (const int32_t t : op.inputs)
         if (t != ir::kAbsent) moment = std::max(moment, done[static_cast<size_t>(t)]);
-    for (const int32_t t : op.outputs) done[static_cast<size_t>(t)] = moment;
+    for (const int32_t t : op.outputs)
+      if (moment.known()) done[static_cast<size_t>(t)] = moment;
     for (const int32_t t : op.outputs)
       if (by_host[static_cast<size_t>(t)].known())
         done[static_cast<size_t>(t)] = by_host[static_cast<size_t>(t)];

@@ -142,7 +142,8 @@ Status SessionImpl::run_step(size_t index) {
       PERAXIS_TRY(run_cpu(step));
       return observe_complete(index);
     case exe::StepKind::Upload:
-      return run_upload(step);
+      PERAXIS_TRY(run_upload(step));
+      return observe_complete(index);
     case exe::StepKind::Download:
       return run_download(step);
     case exe::StepKind::Job:
@@ -170,7 +171,7 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
     if (tensor == ir::kAbsent) continue;
     if (!step.inputs.empty() && step.inputs[i] >= 0) {
       const exe::Placement& from = placement(step.inputs[i]);
-      PERAXIS_TRY(sync_from(from.cube));
+      PERAXIS_TRY(sync_from(from));
       inputs[i] = {cube_span(from.cube), kernel_layout(from)};
     } else {
       inputs[i].bytes = graph_.tensor(tensor).is_constant
@@ -195,7 +196,7 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
   PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].layout.cube())
-      PERAXIS_TRY(sync_to(placement(step.outputs[i]).cube));
+      PERAXIS_TRY(sync_to(placement(step.outputs[i])));
     else
       observe_array(op.outputs[i]);
   }

@@ -148,6 +148,7 @@ TEST(Partition, WhicheverIsChosenTheBytesAreTheReferences) {
     const Case test = random_tangle(first_seed(970'000 + i));
     base::Rng rng(first_seed(980'000 + i));
     compiler::Options options = test.options("exact", num::Reference::LitertRef);
+    options.prefer_npu = false;
     options.cost.task_us = static_cast<double>(rng.one_in(2) ? 0 : rng.uniform(0, 2000));
     options.cost.host_step_us = static_cast<double>(rng.one_in(2) ? 0 : rng.uniform(0, 500));
     options.cost.host_element_ns = static_cast<double>(rng.one_in(3) ? 0 : rng.uniform(1, 100'000));

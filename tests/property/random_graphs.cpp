@@ -17,6 +17,7 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   compiler::Options out;
   out.strategy = strategy;
   out.reference = reference;
+  out.prefer_npu = true;  // partition_test.cpp looks at the others
   // Operators are judged one by one; fused_sums_test.cpp judges the pairs.
   out.fused_adds = false;
   out.max_tile_rows = max_tile_rows;

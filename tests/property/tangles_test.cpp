@@ -32,6 +32,7 @@ void expect_operators(const Case& test, const Activations& seen, int allowed) {
       const int32_t tensor = test.graph.ops[op].outputs[i];
       const auto want = operator_reference(test, op, seen, i);
       ASSERT_TRUE(want) << want.error().text();
+      ASSERT_TRUE(seen.contains(tensor)) << test.graph.op_label(op);
       EXPECT_LE(largest_difference(test.graph.tensor(tensor).type, seen.at(tensor), *want),
                 may_round(test.graph.ops[op].kind) ? allowed : 0)
           << test.graph.op_label(op) << ", output " << i;

@@ -308,7 +308,6 @@ CliStatus plan_command(const PlanOptions& options) {
     Json out;
     out["model"] = options.model;
     out["reference"] = options.build.reference;
-    out["passes"] = changes_json(report.changes);
     out["estimate"] = constants_json(options.build.cost);
     if (options.all_strategies) {
       out["inputs"] = report.synthetic ? "synthetic" : "given";
@@ -320,6 +319,7 @@ CliStatus plan_command(const PlanOptions& options) {
       out["strategy"] = options.build.strategy;
       out["max_mismatch_percent"] =
           options.build.max_mismatch ? Json(*options.build.max_mismatch) : Json(nullptr);
+      out["passes"] = changes_json(report.changes);
       out["layers"] = Json::array();
       for (size_t i = 0; i < report.plan.layers.size(); ++i) out["layers"].push_back(layer_json(report, i));
       out["total"] = cost_json(report.plan.cost);

@@ -41,8 +41,8 @@ TEST(ExecutableFile, every_field_survives) {
   e.tasks = {{1, 5, 2, TaskKind::BlockDiagonal, 3, 4, 6, 7, 8}};
   e.placements = {{9, {1, 32, 2, 3, 48, 1}, 1, true, -7, {}},
                   {10, {1, 32, 2, 3, 48, 1}, 1, true, -7, {37}},
-                  {23, {1, 48, 2, 3, 4, 1}, 4, false, 24, {}, 25},
-                  {24, {1, 3200, 2, 3, 48, 1}, 1, true, -7, {}}};
+                  {24, {1, 3200, 2, 3, 48, 1}, 1, true, -7, {}},
+                  {23, {1, 48, 2, 3, 4, 1}, 4, false, 24, {}, 25}};
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
   e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}, {StepKind::Cpu, 23, -1, 0, 0, -1, {1, -1}, {-1, 2}}};
@@ -80,10 +80,10 @@ TEST(ExecutableFile, every_field_survives) {
   EXPECT_EQ(b.placements.at(1).slot_of, std::vector<int32_t>{37});
   expect_cube(p.cube, e.placements[0].cube);
   EXPECT_FALSE(p.packed());
-  const Placement& picture = b.placements.at(2);
+  const Placement& picture = b.placements.at(3);
   EXPECT_EQ(std::tie(picture.tensor, picture.c, picture.is_uint8, picture.zero_point, picture.pitch),
             std::make_tuple(23, 4, false, 24, 25));
-  expect_cube(picture.cube, e.placements[2].cube);
+  expect_cube(picture.cube, e.placements[3].cube);
   const HostStep& h = b.host_steps.at(0);
   EXPECT_EQ(std::tie(h.op, h.rounding, h.zero_point, h.low, h.high),
             std::make_tuple(11, Rounding::Double, -3, -100, 99));

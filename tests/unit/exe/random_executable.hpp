@@ -127,7 +127,7 @@ class RandomExecutable {
     }
   }
 
-  // Inputs at any placement, one output where no input is.
+  // Inputs at any cube, one output where no input is.
   void add_operands(Executable& e, int32_t p) {
     Step& step = e.steps.back();
     const auto end = [](const Cube& c) { return c.offset + c.h * c.w * c.channels; };
@@ -136,6 +136,7 @@ class RandomExecutable {
       const int32_t input = below(static_cast<int32_t>(e.placements.size()) + 1) - 1;
       step.inputs.push_back(input);
       if (input < 0) continue;
+      if (e.placements[static_cast<size_t>(input)].packed()) step.inputs.back() = -1;
       const Cube& read = e.placements[static_cast<size_t>(input)].cube;
       if (written.offset < end(read) && read.offset < end(written)) step.inputs.back() = -1;
     }

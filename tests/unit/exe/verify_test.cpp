@@ -47,8 +47,10 @@ Executable sound() {
   return e;
 }
 
-// A picture of 2 rows of 5 pixels of 3 bytes, rows 8 pixels apart, beside `sound`.
+// A picture of 2 rows of 5 pixels of 3 bytes, rows 8 pixels apart, in the place of what the CPU writes.
 Placement& make_packed(Executable& e) {
+  e.steps[0] = {StepKind::Cpu, 0};
+  e.placements.pop_back();
   e.placements.push_back({2, {2, 16, 2, 5, 3, 1}, 3, true, -128, {}, 8});
   e.steps.push_back({StepKind::Upload, -1, 1});
   return e.placements.back();
@@ -68,7 +70,10 @@ TEST(VerifySound, sound_executables_pass) {
   Executable packed = sound();
   make_packed(packed).cube.offset = 10000 - 48;  // the last byte that fits
   EXPECT_TRUE(verify(packed));
-  EXPECT_EQ(format_version(sound()), 1U);
+  EXPECT_EQ(format_version(sound()), 2U) << "an operator of the CPU with operands on the device";
+  Executable plain = sound();
+  plain.steps[0] = {StepKind::Cpu, 0};
+  EXPECT_EQ(format_version(plain), 1U);
   EXPECT_EQ(format_version(packed), 2U);
   for (uint64_t seed = 0; seed < 300; ++seed) {
     const Status random = verify(RandomExecutable(seed).make());
@@ -159,6 +164,8 @@ const Breach kBreaches[] = {
            e.placements[1].pitch = int64_t{1} << 40),
     BREACH(packed_tensor, "tensor index -1", make_packed(e).tensor = -1),
     BREACH(packed_zero_point, "no int8", make_packed(e).zero_point = 300),
+    BREACH(packed_read_by_cpu, "packed pixels, which are uploaded only", make_packed(e);
+           e.steps[0].inputs = {1}),
     BREACH(packed_requantized, "packed pixels, which are uploaded only", make_packed(e);
            e.steps[3].placement = 1),
     BREACH(packed_gathered, "packed pixels, which are uploaded only", make_packed(e);
