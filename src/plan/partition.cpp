@@ -47,7 +47,10 @@ class Partition {
   Partition(const ir::Graph& graph, const std::vector<SideCosts>& operators,
             const rk3588::CostConstants& constants)
       : graph_(graph), operators_(operators), constants_(constants), links_(graph) {
+    nodes_.reserve(graph.ops.size());
     for (size_t op = 0; op < graph.ops.size(); ++op) nodes_.push_back(cut_.add_node());
+    job_ = cut_.add_node();
+    cut_.add_edge(job_, MinCut::kSink, picoseconds(wait_cost(constants).host_ms));
   }
 
   std::optional<std::vector<bool>> solve() {
@@ -69,6 +72,7 @@ class Partition {
     if (costs.side != Side::Npu)
       cut_.add_edge(nodes_[op], MinCut::kSink,
                     costs.side == Side::Cpu ? MinCut::kInfinite : picoseconds(costs.npu_ms));
+    if (costs.side != Side::Cpu) cut_.add_edge(nodes_[op], job_, MinCut::kInfinite);
     if (costs.side != Side::Cpu)
       cut_.add_edge(MinCut::kSource, nodes_[op],
                     costs.side == Side::Npu ? MinCut::kInfinite : picoseconds(costs.cpu_ms));
@@ -108,6 +112,7 @@ class Partition {
   const Links links_;
   MinCut cut_;
   std::vector<int32_t> nodes_;  // by operator
+  int32_t job_ = 0;             // what any operator on the NPU starts
 };
 
 // On the NPU where all data are there.
@@ -152,6 +157,7 @@ Cost crossing_cost(const ir::Graph& graph, const std::vector<bool>& on_npu,
                                [&](size_t reader) { return on_npu[reader] == npu; });
   };
   Cost cost;
+  if (std::ranges::count(on_npu, true) > 0) cost.add(wait_cost(constants));  // for the first job
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const int32_t maker = links.maker[t];
     const bool made_there = maker >= 0 && on_npu[static_cast<size_t>(maker)];

@@ -23,7 +23,7 @@ struct SideCosts {
 Cost conversion_cost(const ir::Tensor& tensor, const rk3588::CostConstants& constants);
 // The NPU waits for an operator of the host, whose data it takes: another job.
 Cost wait_cost(const rk3588::CostConstants& constants);
-// All crossings of a partition: graph inputs are made and outputs read on the host.
+// All crossings of a partition, the first job included: graph inputs are made and outputs read on the host.
 Cost crossing_cost(const ir::Graph& graph, const std::vector<bool>& on_npu,
                    const rk3588::CostConstants& constants);
 
