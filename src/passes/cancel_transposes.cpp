@@ -90,9 +90,13 @@ std::optional<Island> find_island(const ir::Graph& graph, const Uses& uses, size
                                   const std::vector<int32_t>& order) {
   Island island;
   int32_t tensor = graph.ops[first].outputs[0];
+  // Scales along a dimension would have to follow it.
+  if (graph.tensor(tensor).quant.per_axis() || graph.tensor(graph.ops[first].inputs[0]).quant.per_axis())
+    return std::nullopt;
   const std::vector<int32_t> shape = graph.tensor(tensor).shape;
   while (const auto reader = uses.only_reader(tensor)) {
     const ir::Op& op = graph.ops[*reader];
+    if (graph.tensor(op.outputs[0]).quant.per_axis()) return std::nullopt;
     if (const auto back = transpose_order(graph, op)) {
       island.back = *reader;
       if (*back != inverse(order) || island.ops.empty()) return std::nullopt;

@@ -280,7 +280,11 @@ class Placer {
         parts.reserve(op.inputs.size());
         for (const int32_t t : op.inputs) parts.push_back(layout(t));
         layout(op.outputs[0]) = lower::stacked_layout(parts, ir::nhwc(graph_.tensor(op.outputs[0])).c);
-        written(op.outputs[0]) = lower::round_up(layout(op.outputs[0]).slots, plan_.forms[index].slot_group);
+        // Equal layouts are copied as they are; a convolution that puts others in order writes whole groups.
+        const bool copied =
+            std::ranges::all_of(parts, [&](const Layout& part) { return part == parts.front(); });
+        written(op.outputs[0]) =
+            lower::round_up(layout(op.outputs[0]).slots, copied ? kAtomBytes : plan_.forms[index].slot_group);
         return {};
       }
       case ChannelOrder::Joined:

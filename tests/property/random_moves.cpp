@@ -106,6 +106,19 @@ int32_t stack(Builder& b, int32_t from) {
               ir::ConcatenationAttributes{static_cast<int32_t>(axis), ir::Activation::None});
 }
 
+// Maps of joined rows side by side: each is written in the cube of both.
+int32_t stack_of_pairs(Builder& b, int32_t from) {
+  std::vector<int32_t> shape = b.shape(from);
+  shape[1] *= 2;
+  const auto joined = [&](std::vector<int32_t> parts, std::vector<int32_t> to, int32_t axis) {
+    return b.op(ir::OpKind::Concatenation, std::move(parts), alike(b, from, std::move(to)),
+                ir::ConcatenationAttributes{axis, ir::Activation::None});
+  };
+  const int32_t first = joined({from, from}, shape, 1), second = joined({from, from}, shape, 1);
+  shape[3] *= 2;
+  return joined({first, second}, shape, 3);
+}
+
 int32_t pad(Builder& b, int32_t from) {
   std::vector<int32_t> shape = b.shape(from), amounts(8);
   const bool channels = b.rng().one_in(3);
@@ -208,7 +221,7 @@ int32_t moved(Builder& b, Move move, int32_t from) {
     case Move::Regroup:
       return regroup(b, from);
     case Move::Stack:
-      return stack(b, from);
+      return b.rng().one_in(3) ? stack_of_pairs(b, from) : stack(b, from);
     case Move::Pad:
       return pad(b, from);
     case Move::Window:

@@ -360,6 +360,16 @@ TEST(CancelTransposes, IslandsOfSingleValues) {
   for (int i = 0; i < 12; ++i)
     EXPECT_EQ(cancelled([](Builder&, int32_t) {}), 1) << "constants of each shape are drawn";
   EXPECT_EQ(cancelled([](Builder& b, int32_t first) { b.g.outputs.push_back(first); }), 0);
+  // Scales along a dimension belong to it, also where another has as many values.
+  Builder b({3, 3}, DataType::Float32);
+  b.g.tensors[0].quant = {};
+  const int32_t turned = b.transpose(b.g.inputs[0], {1, 0});
+  const int32_t quantized = add(b.g, DataType::Int8, {3, 3}, {0.01F, 0.1F, 1.0F}, 0);
+  b.op(OpKind::Quantize, {turned}, quantized);
+  b.g.outputs = {b.transpose(b.dequantize(quantized), {1, 0})};
+  ir::Graph after = b.g;
+  EXPECT_EQ(cancel_transposes(after), 0);
+  expect_same(b.g, after);
 }
 
 }  // namespace
