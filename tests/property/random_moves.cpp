@@ -106,8 +106,10 @@ int32_t stack(Builder& b, int32_t from) {
               ir::ConcatenationAttributes{static_cast<int32_t>(axis), ir::Activation::None});
 }
 
-// Maps of joined rows side by side: each is written in the cube of both.
+// Maps of joined rows side by side: each is written in the cube of both. Surfaces of an odd number: kernels
+// come in pairs of them.
 int32_t stack_of_pairs(Builder& b, int32_t from) {
+  from = convolution(b, from, b.pick({16, 48, 80}));
   std::vector<int32_t> shape = b.shape(from);
   shape[1] *= 2;
   const auto joined = [&](std::vector<int32_t> parts, std::vector<int32_t> to, int32_t axis) {
