@@ -1,8 +1,8 @@
 #include "passes/fold_pads.hpp"
 
-#include <array>
-#include <cstring>
 #include <optional>
+
+#include "passes/rewiring.hpp"
 
 namespace peraxis::passes {
 namespace {
@@ -19,21 +19,16 @@ std::optional<Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind != ir::OpKind::Pad || op.inputs.size() != 2) return std::nullopt;
   const ir::Tensor& in = graph.tensor(op.inputs[0]);
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
-  const ir::Tensor& amounts = graph.tensor(op.inputs[1]);
-  const bool bytes = in.type == ir::DataType::Int8 || in.type == ir::DataType::UInt8;
-  if (!bytes || in.is_constant || in.type != out.type || in.quant.scale != out.quant.scale ||
-      in.quant.zero_point != out.quant.zero_point || in.shape.size() != 4 || !amounts.is_constant)
+  if (!is_8bit(in) || in.is_constant || in.type != out.type || in.quant.scale != out.quant.scale ||
+      in.quant.zero_point != out.quant.zero_point || in.shape.size() != 4)
     return std::nullopt;
-  if (amounts.type != ir::DataType::Int32 || amounts.elements() != 8 ||
-      static_cast<int64_t>(amounts.data.size()) != amounts.bytes())
-    return std::nullopt;
-  std::array<int32_t, 8> values{};
-  std::memcpy(values.data(), amounts.data.data(), sizeof(values));
-  for (size_t i = 0; i < values.size(); ++i) {
+  const auto amounts = int32_values(graph, op.inputs[1]);
+  if (!amounts || amounts->size() != 8) return std::nullopt;
+  for (size_t i = 0; i < amounts->size(); ++i) {
     const bool spatial = i >= 2 && i < 6;
-    if (values[i] < 0 || values[i] > (spatial ? kMostPadding : 0)) return std::nullopt;
+    if ((*amounts)[i] < 0 || (*amounts)[i] > (spatial ? kMostPadding : 0)) return std::nullopt;
   }
-  return Pads{values[2], values[3], values[4], values[5]};
+  return Pads{(*amounts)[2], (*amounts)[3], (*amounts)[4], (*amounts)[5]};
 }
 
 // Every window must hold something of the input: the chip has no windows of padding alone.

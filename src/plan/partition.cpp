@@ -72,10 +72,11 @@ class Partition {
     if (costs.side != Side::Npu)
       cut_.add_edge(nodes_[op], MinCut::kSink,
                     costs.side == Side::Cpu ? MinCut::kInfinite : picoseconds(costs.npu_ms));
-    if (costs.side != Side::Cpu) cut_.add_edge(nodes_[op], job_, MinCut::kInfinite);
-    if (costs.side != Side::Cpu)
+    if (costs.side != Side::Cpu) {
+      cut_.add_edge(nodes_[op], job_, MinCut::kInfinite);
       cut_.add_edge(MinCut::kSource, nodes_[op],
                     costs.side == Side::Npu ? MinCut::kInfinite : picoseconds(costs.cpu_ms));
+    }
     if (costs.with < 0) return;
     cut_.add_edge(nodes_[op], nodes_[static_cast<size_t>(costs.with)], MinCut::kInfinite);
     cut_.add_edge(nodes_[static_cast<size_t>(costs.with)], nodes_[op], MinCut::kInfinite);
@@ -203,8 +204,8 @@ std::vector<size_t> execution_order(const ir::Graph& graph, const std::vector<bo
   std::vector<size_t> order;
   size_t side = kHost;
   while (order.size() < count) {
-    if (ready[side].empty()) side = side == kHost ? kNpu : kHost;
-    if (ready[side].empty()) side = side == kHost ? kNpu : kHost;
+    const size_t other = side == kHost ? kNpu : kHost;
+    if (ready[side].empty() && !ready[other].empty()) side = other;
     std::set<size_t>& from = ready[side].empty() ? ready[kLast] : ready[side];
     if (from.empty()) break;  // a graph that reads before it writes: not verified
     const size_t op = *from.begin();

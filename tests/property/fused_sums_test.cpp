@@ -73,14 +73,6 @@ Case residual_body(uint64_t seed) {
   return finish(b, seed, std::move(out));
 }
 
-plan::Plan plan_of(const Case& test, const compiler::Options& options) {
-  const auto planning = compiler::planner_options(options);
-  EXPECT_TRUE(planning) << planning.error().text();
-  auto plan = plan::make_plan(test.graph, *planning);
-  EXPECT_TRUE(plan) << plan.error().text();
-  return plan ? *std::move(plan) : plan::Plan{};
-}
-
 compiler::Options with_sums(const Case& test, const std::string& strategy) {
   compiler::Options options = test.options(strategy, num::Reference::LitertRef);
   options.fused_adds = true;

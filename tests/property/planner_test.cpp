@@ -13,14 +13,6 @@ namespace {
 
 constexpr uint64_t kNetworks = 40;
 
-plan::Plan plan_of(const Case& test, const compiler::Options& options) {
-  const auto planning = compiler::planner_options(options);
-  EXPECT_TRUE(planning) << planning.error().text();
-  auto plan = plan::make_plan(test.graph, *planning);
-  EXPECT_TRUE(plan) << plan.error().text();
-  return plan ? *std::move(plan) : plan::Plan{};
-}
-
 TEST(Planner, CountsTheTasksThatAreCompiled) {
   int scattered = 0;
   for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {

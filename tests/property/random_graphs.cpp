@@ -25,6 +25,14 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   return out;
 }
 
+plan::Plan plan_of(const Case& test, const compiler::Options& options) {
+  const auto planning = compiler::planner_options(options);
+  EXPECT_TRUE(planning) << planning.error().text();
+  auto plan = plan::make_plan(test.graph, *planning);
+  EXPECT_TRUE(plan) << plan.error().text();
+  return plan ? *std::move(plan) : plan::Plan{};
+}
+
 uint64_t first_seed(uint64_t own) {
   constexpr uint64_t kDefault = 20;
   const char* given = std::getenv("PERAXIS_PROPERTY_SEED");

@@ -33,6 +33,9 @@ struct Case {
   compiler::Options options(const std::string& strategy, num::Reference reference) const;
 };
 
+// The plan that compile() makes of the graph; a failure of the test when there is none.
+plan::Plan plan_of(const Case& test, const compiler::Options& options);
+
 // Seeds of a test are this plus `own`, `own` + 1, ...; PERAXIS_PROPERTY_SEED=n (decimal) tries others.
 uint64_t first_seed(uint64_t own);
 
