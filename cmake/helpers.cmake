@@ -10,7 +10,7 @@ function(peraxis_add_library)
     add_library(peraxis_${ARG_NAME} STATIC ${sources})
     set(scope PUBLIC)
   endif()
-  target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options fmt::fmt-header-only
+  target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options
     tl::expected ${ARG_LINK})
   foreach(dependency ${ARG_DEPENDS})
     target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_${dependency})

@@ -11,6 +11,7 @@ add_library(peraxis_options INTERFACE)
 target_compile_options(peraxis_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wimplicit-fallthrough
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>  # clang 19 on libstdc++ 12's stable_sort
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>                    # false alarms of GCC 12 in std::string (GCC bug 105651)
   -ffp-contract=off                  # float results must not depend on the machine
   $<$<BOOL:${PERAXIS_WERROR}>:-Werror>)
 target_compile_definitions(peraxis_options INTERFACE

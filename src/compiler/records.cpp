@@ -1,5 +1,7 @@
 // What goes into a compilation and out of it beside the executable: the planner's options, records of plans,
 // single operators as graphs.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "compiler/compile.hpp"

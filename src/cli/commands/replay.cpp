@@ -1,6 +1,8 @@
 // peraxis replay: a capture on the machine model, compared with what was recorded.
 #include "trace/replay.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
