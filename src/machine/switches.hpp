@@ -59,6 +59,10 @@ struct Switches {
   bool deconv_inserts_zero = false;
   // E14, item 2. Measured in depthwise at four zero points; Mesa's depthwise captures need Byte0.
   PadLanes pad_lanes = PadLanes::TwoInDepthwise;
+  // 11.4, item 18. Every stream writes in EW_SURF_STRIDE the operand's plane, which the notch implies as
+  // well. false: both must say the same. true: the notches alone lead, as in the model that gives the
+  // vendor's recorded results; no chip has been asked.
+  bool ew_surf_stride_unread = false;
   // Item 22. false: BS_OW_OP acts with DATA_USE 7 and OW_SRC 0 as 9.2 says. true: it does not.
   bool ignore_ow_op_with_records = false;
   // Item 23, E28.
