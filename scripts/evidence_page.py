@@ -73,11 +73,12 @@ def case_row(case, outcome):
     why = "; ".join(found) if found else "" if row["elements"] else case.notes[0] if case.notes else ""
     state = "yes" if row["elements"] and not outcome.found and best.within(case) else "no, explained" if outcome.found else "-"
     return (f"| `{row['name']}` | {number(row['elements'])} | {number(row['equal'])} | {row['max']} | {limit} | {state} | "
-            f"{reading} | {why} |")
+            f"{reading} | {why} | {'; '.join(outcome.proof)} |")
 
 
 def case_table(rows):
-    out = ["| case | values | equal | max | limit | within | reading | cause, or why nothing ran |", "|---|---|---|---|---|---|---|---|"]
+    out = ["| case | values | equal | max | limit | within | reading | cause, or why nothing ran | proof |",
+           "|---|---|---|---|---|---|---|---|---|"]
     return out + [case_row(case, outcome) for case, outcome in rows]
 
 
@@ -145,7 +146,7 @@ def page(rows, effects, switches, whole, layers, summary):
         "Command streams that other software made, run on the machine model and compared with results that other software",
         "computed. No board was used by anyone for these: a stream shows what its compiler expects of the chip.", "",
         f"{len(rows)} cases: {len(ran)} have values to compare, {len(within)} of them within their limit, the others "
-        "outside it for a cause that is named.",
+        "outside it for causes that are named and proved.",
         f"{sum(o.row['ok'] for _, o in rows)} of {len(rows)} cases are ok. Every word of every case is the same after "
         "`peraxis decode | peraxis encode`.",
         f"{len(exact)} of {len(recorded)} vendor cases equal the recorded register model value for value under default switches; "

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -164,6 +165,14 @@ class Right(unittest.TestCase):
 
 class Made(unittest.TestCase):
     """Streams changed here."""
+
+    def test_every_kind_of_cause_is_documented(self):
+        source = (ROOT / "scripts/fixtures/causes.py").read_text()
+        kinds = set(re.findall(r'Cause\("([^"]+)"', source)) | set(re.findall(r'\bkind = "([^"]+)"', source)) | \
+            set(re.findall(r', kind = [^,]+, "([^"]+)"', source)) | set(re.findall(r'kind = "([^"]+)" if same else "([^"]+)"', source)[0]) | {replay_fixtures.UNWRITTEN}
+        self.assertGreater(len(kinds), 18)
+        documented = set(re.findall(r"`([^`]+)`", (ROOT / "docs/capture.md").read_text().split("| Cause |")[1].split("\n\n")[0]))
+        self.assertEqual(kinds, documented)
 
     def setUp(self):
         work = tempfile.TemporaryDirectory()
