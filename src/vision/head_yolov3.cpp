@@ -24,7 +24,8 @@ const Anchors& fastest_anchors() {
 
 // Strides and anchors of the model info, else the head's own.
 Levels levels_of(const ModelInfo& info, const Anchors& anchors) {
-  return {info.strides_stated ? info.strides : two_strides(), info.anchors_stated ? info.anchors : anchors};
+  return {info.strides_stated || info.anchors_stated ? info.strides : two_strides(),
+          info.anchors_stated ? info.anchors : anchors};
 }
 
 std::optional<Fit> fit_levels(const HeadView& view, const Levels& levels, std::string_view whose) {
