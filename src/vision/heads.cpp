@@ -31,7 +31,9 @@ std::string list(const std::vector<Reading>& readings) {
   std::string text;
   for (const Reading& reading : readings)
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", reading.head->name,
-                        reading.fit.classes > 0 ? fmt::format(" ({} classes)", reading.fit.classes) : "");
+                        reading.fit.classes > 0 ? fmt::format(" ({} class{})", reading.fit.classes,
+                                                              reading.fit.classes == 1 ? "" : "es")
+                                                : "");
   return text;
 }
 
