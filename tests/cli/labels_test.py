@@ -4,7 +4,9 @@ import json
 import unittest
 import zipfile
 
-from harness import CliTest, ModelBuilder, conv_model, np, png
+from flatbuffers import flexbuffers
+
+from harness import CliTest, ModelBuilder, conv_model, np, png, schema
 
 NAMES = ["ant", "bee fly", "cat", "dog", "elk", "fox", "gnu", "hen", "ibis"]
 
@@ -35,6 +37,24 @@ def three_maps(channels):
         outputs.append(m.conv(x, f"map{stride}", weights, [0.01] * channels, np.zeros(channels, np.int32),
                               (1, 32 // stride, 32 // stride, channels), 0.1, 0, stride))
     return m.bytes([x], outputs)
+
+
+def detection_model():
+    """A picture that nothing reads beside the codes and scores of one anchor, which fills the picture, for
+    TFLite_Detection_PostProcess of two classes and a background; its outputs in an order of their own."""
+    m = ModelBuilder()
+    real = schema.TensorType.FLOAT32
+    picture, codes, scores = (m.tensor(name, shape, real, scale=[], zero_point=[])
+                              for name, shape in (("x", (1, 4, 4, 3)), ("codes", (1, 1, 4)), ("scores", (1, 1, 3))))
+    anchor = m.tensor("anchor", (1, 4), real, scale=[], zero_point=[], data=np.array([[0.5, 0.5, 1, 1]], np.float32))
+    boxes, classes, best, count = (m.tensor(f"out{i}", shape, real, scale=[], zero_point=[])
+                                   for i, shape in enumerate(((1, 1, 4), (1, 1), (1, 1), (1,))))
+    m.op(schema.BuiltinOperator.CUSTOM, [codes, scores, anchor], [boxes, classes, best, count], 0, None)
+    m.model.operatorCodes[-1].customCode = "TFLite_Detection_PostProcess"
+    m.graph.operators[-1].customOptions = np.frombuffer(bytes(flexbuffers.Dumps(
+        {"max_detections": 1, "max_classes_per_detection": 1, "num_classes": 2, "nms_score_threshold": 0.0,
+         "nms_iou_threshold": 0.5, "y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0})), np.uint8)
+    return m.bytes([picture, codes, scores], [best, boxes, count, classes])
 
 
 class Labels(CliTest):
@@ -164,6 +184,23 @@ class Heads(CliTest):
         self.write("m.tflite", three_maps(channels))
         return self.succeeds("run", "m.tflite", "--device", "cpu", "--image", "p.png", "--json", "--output-dir", "o",
                              *options).json()
+
+    def test_the_detection_operator_says_how_many_classes_there_are(self):
+        """The second of two classes is best, whatever stands for the background; a compiled model says it too."""
+        self.write("m.tflite", detection_model())
+        self.save("codes.npy", np.zeros((1, 1, 4), np.float32))
+        self.save("scores.npy", np.array([[[0.5, 0.25, 0.75]]], np.float32))
+        self.succeeds("compile", "m.tflite", "-o", "m.pax")
+        for text in ("a\nb", "???\na\nb", "1 a\n2 b", "0 a\n1 b\n", "background\na\nb"):
+            self.write("l.txt", text.encode())
+            for model, device in (("m.tflite", "cpu"), ("m.pax", "sim")):
+                report = self.succeeds("run", model, "--device", device, "--image", "p.png", "--input", "codes=codes.npy",
+                                       "--input", "scores=scores.npy", "--labels", "l.txt", "--json").json()
+                (found,) = report["detections"]
+                self.assertEqual((found["class"], found["label"], found["score"]), (1, "b", 0.75), text)
+                np.testing.assert_allclose(found["box"], [0, 0, 32, 32], atol=1e-4)
+                (assumed,) = report["assumed"]
+                self.assertIn("the operator TFLite_Detection_PostProcess", assumed)
 
     def test_nothing_is_drawn_without_evidence(self):
         report = self.run_json(18)
