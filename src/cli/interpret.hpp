@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.hpp"
+#include "cli/arguments.hpp"
 #include "cli/inputs.hpp"
 #include "ir/graph.hpp"
 #include "vision/embedded_info.hpp"
@@ -17,7 +17,7 @@ struct InfoOptions {
   std::string model_info, labels, head;
 };
 // --model-info, --labels and --head.
-void add_info_options(CLI::App& app, InfoOptions& options);
+void add_info_options(const Arguments& arguments, InfoOptions& options);
 
 struct FoundInfo {
   vision::ModelInfo info;
