@@ -1,5 +1,5 @@
 // Functions that LiteRT computes in float32 and tabulates: 256 entries for 8-bit tensors, 513 with
-// interpolation for int16 ones (litert-arithmetic.md 4).
+// interpolation for int16 ones (docs/arithmetic.md#tables-of-a-float-function).
 #pragma once
 
 #include <cmath>
