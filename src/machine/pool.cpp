@@ -1,5 +1,6 @@
-// Maximum and minimum leave padded positions out (corrections 7.1 item 5). The average counts them: the sum
-// of the whole window times both reciprocals, shifted by 32 (npu/hardware.md 14.3).
+// Maximum and minimum leave padded positions out (docs/hardware/ppu.md#maximum-and-minimum). The average
+// counts them: the sum of the whole window times both reciprocals, shifted by 32
+// (docs/hardware/ppu.md#average).
 #include "machine/pool.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // DPU_RDMA's tensor readers: MRDMA (main data of a task of the DPU alone) and ERDMA (operand of EW). A
 // surface is width x height atoms without gaps; the notch leads from its end to the next one, so that a tile
-// of full rows keeps the plane of the whole tensor (corrections 7.2 item 18). In a convolution both readers
-// fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5).
+// of full rows keeps the plane of the whole tensor (docs/hardware/dpu_rdma.md#distances-between-surfaces). In
+// a convolution both readers fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5).
 #include "machine/task.hpp"
 
 namespace peraxis::machine {
