@@ -212,7 +212,8 @@ Result<Program> table_loading(const TableTask& t) {
 
 Result<Program> upsampling(const UpsampleTask& t) {
   Writer w;
-  // Of the output. The copies of a row below each other are surfaces of their own, one row apart.
+  // Sizes of the output. The copies of a row that lie below each other are surfaces of their own, one row
+  // apart.
   const int64_t row = t.columns * t.width, plane = t.rows * t.height * row;
   Output o{row, t.height, t.rows * kLanes, row, (t.rows - 1) * row, t.rows, kInt16, plane};
   start(w);

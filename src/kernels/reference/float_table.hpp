@@ -24,7 +24,7 @@ Status tabulate_8_bit(const Context& context, Function function) {
   });
 }
 
-struct LinearRange {  // values low + scale * (stored - lowest stored)
+struct LinearRange {  // real = scale * (stored - zero_point)
   double scale = 1.0;
   int32_t zero_point = 0;
 };
