@@ -215,7 +215,7 @@ void write_rdma(Writer& w, const ConvTask& t) {
   const SymbolicAddress even = added ? t.added->address : SymbolicAddress{};
   SymbolicAddress odd = even;
   if (added) odd.offset += t.added->plane * kAtomBytes;
-  // From the end of a tile's surface to the next but one.
+  // From the end of a tile's surface to the next but one (docs/hardware/dpu_rdma.md#fused-addition).
   const int64_t notch = added ? 2 * t.added->plane - t.out_width * t.out_height : 0;
   w.write(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH(t.out_width));
   w.write(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
@@ -229,7 +229,7 @@ void write_rdma(Writer& w, const ConvTask& t) {
           DPU_RDMA::ERDMA_CFG::ERDMA_DATA_SIZE(added ? k8Bits : 0) |
           DPU_RDMA::ERDMA_CFG::ERDMA_DATA_MODE(added ? kPerPixel : 0));
   w.address(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR[0], odd);
-  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(notch));
+  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(added ? t.added->plane : 0));
   w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] |
           DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE(added ? 0 : 1) |
           DPU_RDMA::FEATURE_MODE_CFG::COMB_USE(added ? kSharedReaders : 0) |

@@ -24,7 +24,8 @@ T load(const uint8_t* p) {
 }
 }  // namespace
 
-RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool enabled) {
+RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, const Switches& switches,
+                       bool enabled) {
   RdmaConfig c;
   if (!enabled) return c;
   c.on = true;
@@ -34,7 +35,7 @@ RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::PROC_PRECISION, 0, "types other than int8");
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::IN_PRECISION, 0, "types other than int8");
   r.not_modelled(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN, 0, "un-pooling of 8-bit data");
-  decode_surface_readers(r, task, source, c);
+  decode_surface_readers(r, task, source, switches, c);
   if (!r.flag(DPU_RDMA::NRDMA_CFG::NRDMA_DISABLE))
     r.not_modelled(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE, 0, "BN operands from memory");
   if (r.flag(DPU_RDMA::BRDMA_CFG::BRDMA_DISABLE)) return c;

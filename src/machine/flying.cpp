@@ -24,7 +24,7 @@ Result<FlyingTask> decode_flying(const RegisterFile& file, int32_t index, const 
   task.core.width = task.dpu.width;
   task.core.height = task.dpu.height;
   task.core.channels = task.dpu.channels;
-  task.rdma = decode_rdma(r, task, DpuSource::Memory, true);
+  task.rdma = decode_rdma(r, task, DpuSource::Memory, options.switches, true);
   r.not_modelled(DPU::DATA_FORMAT::OUT_PRECISION, 0, "types other than int8 without a convolution");
   r.require(DPU::BS_OW_CFG::OD_BYPASS, 1, "without a convolution there is no window sum");
   r.not_modelled(DPU::FEATURE_MODE_CFG::CONV_MODE, 0, "depthwise order without a convolution");

@@ -76,6 +76,8 @@ Status CoreJob::execute_conv(bool rdma, Context& context) {
   report.output_pixels = task.pixels();
   report.kernel_taps = task.cna.taps();
   report.input_channels = task.cna.channels;
+  report.feature_width = task.cna.in_width;
+  report.dma_width = task.cna.dma_width;
   report.output_channels = task.core.channels;
   report.depthwise = task.cna.depthwise;
   PERAXIS_TRY(run_conv(task, context));

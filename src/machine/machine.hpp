@@ -49,6 +49,7 @@ struct TaskReport {
   int64_t bytes_read = 0, bytes_written = 0;  // features, weights and operands; output
   int64_t saturations = 0;                    // values cut to 32 bits between stages
   int64_t dropped_output_bytes = 0;           // Switches::drop_dummy_output
+  int64_t feature_width = 0, dma_width = 0;   // DATAIN_WIDTH and DMA_WIDTH: the same in all but odd programs
   int64_t junk_operand_channels = 0;  // dummy channels whose operands lie outside the buffer, taken as 0
 };
 

@@ -63,6 +63,17 @@ void decode_window(Registers& r, PoolTask& t) {
       (t.out_height - 1) * t.stride_y + t.kernel_h > t.in_height + t.pad_top + t.pad_bottom)
     r.refuse("PPU.DATA_CUBE_OUT {} x {}: the last window reaches beyond the {} x {} input and its padding",
              t.out_height, t.out_width, t.in_height, t.in_width);
+  // What the last window needs beyond the input; the first one needs all of the left and top padding, being
+  // larger.
+  const int64_t columns = (t.out_width - 1) * t.stride_x + t.kernel_w - t.pad_left - t.in_width;
+  const int64_t rows = (t.out_height - 1) * t.stride_y + t.kernel_h - t.pad_top - t.in_height;
+  if (t.pad_right > std::max<int64_t>(columns, 0) || t.pad_bottom > std::max<int64_t>(rows, 0))
+    r.refuse(
+        "PPU.POOLING_PADDING_CFG: padding of {} columns on the right and {} rows below, windows of the {} x "
+        "{} "
+        "output reach {} and {}: no stream has more padding than its output uses",
+        t.pad_right, t.pad_bottom, t.out_height, t.out_width, std::max<int64_t>(columns, 0),
+        std::max<int64_t>(rows, 0));
   if (t.method != PoolMethod::Average) return;
   t.reciprocal_w = r.get(PPU::RECIP_KERNEL_WIDTH::RECIP_KERNEL_WIDTH);
   t.reciprocal_h = r.get(PPU::RECIP_KERNEL_HEIGHT::RECIP_KERNEL_HEIGHT);

@@ -60,6 +60,10 @@ struct Switches {
   // E14. Measured in depthwise at four zero points; Mesa's depthwise captures need Byte0
   // (docs/hardware/cna.md#padding).
   PadLanes pad_lanes = PadLanes::TwoInDepthwise;
+  // Every stream writes in EW_SURF_STRIDE the operand's plane, which the notch implies as well
+  // (docs/hardware/dpu_rdma.md#fused-addition). false: both must say the same. true: the notches alone lead,
+  // as in the model that gives the vendor's recorded results; no chip has been asked.
+  bool ew_surf_stride_unread = false;
   // E3. false: BS_OW_OP acts with DATA_USE 7 and OW_SRC 0 as it does without records. true: it does not
   // (docs/hardware/dpu.md#cpend).
   bool ignore_ow_op_with_records = false;

@@ -112,7 +112,7 @@ Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma,
   task.cna = decode_cna(r);
   task.core = decode_core(r);
   task.dpu = decode_dpu(r, DpuSource::Convolution);
-  task.rdma = decode_rdma(r, task, DpuSource::Convolution, rdma);
+  task.rdma = decode_rdma(r, task, DpuSource::Convolution, options.switches, rdma);
   PERAXIS_TRY(r.status());
   if (options.switches.ignore_ow_op_with_records && task.rdma.data_use == 7 && !task.dpu.ow_memory)
     task.dpu.ow = 0;

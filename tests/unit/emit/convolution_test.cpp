@@ -79,14 +79,30 @@ TEST(Convolution, ReadsAnAddedTensorAsTheCaptureDoes) {
   EXPECT_EQ(addresses[0x5018].offset, 0x1000);
   EXPECT_EQ(addresses[0x5038].allocation, 3);
   EXPECT_EQ(addresses[0x5038].offset, 0x1C40);
-  // A tile of 7 rows keeps the whole map's planes: 2 * 196 - 98 atoms.
-  t.out_height = 7;
-  program = convolution(t);
-  ASSERT_TRUE(program) << program.error().text();
-  r = registers_of(*program);
-  EXPECT_EQ(r[0x5040], 294U << 4);
-  EXPECT_EQ(r[0x504C], 294U << 4);
-  EXPECT_EQ(r[0x506C], 294U << 4);
+}
+
+// Tiles keep the operand's plane in EW_SURF_STRIDE; the notches lead from a tile's end to the surface after
+// next. As two tasks of Mesa's whole_mobilenet_v2 have it (16 and 17: 40 and 16 rows of 56) and, with a plane
+// that is larger than the map, a vendor block for 5 x 5 pixels (docs/hardware/dpu_rdma.md#fused-addition).
+TEST(Convolution, AddsATensorThatIsLargerThanTheTask) {
+  struct Case {
+    int64_t width, rows, plane;
+    uint32_t stride, notch;
+  };
+  for (const Case& c : {Case{56, 40, 3136, 0xC400, 0xFC00}, Case{56, 16, 3136, 0xC400, 0x15000},
+                        Case{5, 5, 28, 28 << 4, 31 << 4}}) {
+    ConvTask t = worked_example();
+    t.out_width = c.width;
+    t.out_height = c.rows;
+    t.out_plane = c.plane;
+    t.added = AddedTensor{{3, 0x1000}, c.plane, 1, 0, 0, 0x7222, false, 0x74DE, 23, 2};
+    const Result<Program> program = convolution(t);
+    ASSERT_TRUE(program) << program.error().text();
+    auto r = registers_of(*program);
+    EXPECT_EQ(r[0x5040], c.stride);
+    EXPECT_EQ(r[0x504C], c.notch);
+    EXPECT_EQ(r[0x506C], c.notch);
+  }
 }
 
 // BS keeps the convolution to its range, BN scales it for the sum: the vendor's ReLU6 bits (0x92) in BS, and
