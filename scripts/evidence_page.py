@@ -1,7 +1,7 @@
 """The text of docs/evidence.md from what scripts/evidence.py found."""
 from fixtures.beside_mesa import NAMED, WHOLE
 
-# What hardware.md 18 lists (E) and corrections.md settled (item), by the switch that decides between the readings.
+# Numbers of questions (E) and corrections (item), as docs/hardware/README.md lists them, by the switch that decides.
 QUESTIONS = {
     "out_cvt_ties": ("E1, item 24", "ties of OUT_CVT"),
     "out_cvt_offset_inside": ("E1", "is the zero point inside OUT_CVT's tie decision"),
@@ -154,7 +154,7 @@ def page(rows, effects, switches, whole, layers, summary):
         "## Limits", "",
         "| family | compared with | limit |", "|---|---|---|",
         "| a driver's convolutions | TFLite's reference kernels | 1, and 0.5 % of the values |",
-        "| a driver's fused convolution and addition | the sum of unrounded convolution and operand (hardware.md 11.4) | 1, and 3 % of "
+        "| a driver's fused convolution and addition | the sum of unrounded convolution and operand ([dpu_rdma](hardware/dpu_rdma.md#fused-addition)) | 1, and 3 % of "
         "the values: it is not TFLite's ADD |",
         "| the vendor's blocks | the vendor's simulator | the larger of 1 and what the recorded register model differs by |", "",
         "Outside its limit a case is explained when its words and buffers contradict its model, or when a task reads what nobody wrote, and",
@@ -171,5 +171,5 @@ def page(rows, effects, switches, whole, layers, summary):
         "Every case that agrees is replayed with every other value of every switch (`src/machine/switches.hpp`). A value that takes a case",
         "out of its limit is refuted by it, as far as the software that made the stream knew the chip.", "",
         *switch_table(effects, switches), "",
-        "Questions of hardware.md 18 without a switch:", "",
+        "Questions without a switch ([their numbers](hardware/README.md#numbers-of-questions-and-corrections)):", "",
         "| question | why the cases are silent |", "|---|---|", *[f"| {q} | {why} |" for q, why in SILENT], ""])

@@ -2,10 +2,11 @@
 // 64 channels a group. Block-diagonal: grouped convolutions (a depth multiplier is one of them), a block of
 // kernels at a time as a direct convolution over the input channels their groups have, with no effect of the
 // channels of other groups; so also depthwise with int32 output, which the chip's depthwise mode cannot write
-// (corrections.md 3).
+// (docs/hardware/core.md#int32-output).
 //
-// TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out (npu/
-// hardware.md 5.5). Images of a batch lie one below the other, and no tile reaches from one into the next.
+// TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out
+// (docs/hardware/cna.md#transposed-convolution). Images of a batch lie one below the other, and no tile
+// reaches from one into the next.
 //
 // Packed pixels become atoms on their way into CBUF: for the rest of the task they are a cube of one surface,
 // whose other slots hold nothing that counts.
@@ -163,7 +164,7 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
     const auto params =
         std::span(p.slot_params).subspan(static_cast<size_t>(first), static_cast<size_t>(slots));
     const auto real = static_cast<int32_t>(slots - std::ranges::count(params, nullptr));
-    // Between slots without a channel none may count as a dummy (npu/corrections.md 9 item 2).
+    // Between slots without a channel none may count as a dummy (docs/hardware/wdma.md#dummy-channels).
     const bool gaps = std::find(params.begin(), params.begin() + real, nullptr) != params.begin() + real;
     // A depthwise task reads the channels it computes.
     const int64_t in_atom = (p.first_in_slot + (depthwise ? first : 0)) / kAtomBytes * parts.in_plane;

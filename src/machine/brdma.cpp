@@ -1,7 +1,7 @@
 // DPU_RDMA: per-channel operands of the BS stage through BRDMA. DATA_USE 1 is a dense int32 array; 7 is one
-// 64-byte record per 8 channels: int32 A[8], int16 B[8], int16 C[8] (npu/hardware.md 10.2). The reader
-// fetches CHANNEL + 1 channels; drivers whose buffers hold only the real ones let the dummies read junk
-// (corrections 7.2 item 16): taken as zero here, and counted.
+// 64-byte record per 8 channels: int32 A[8], int16 B[8], int16 C[8]
+// (docs/hardware/dpu_rdma.md#operand-records). The reader fetches CHANNEL + 1 channels; drivers whose buffers
+// hold only the real ones let the dummies read junk: taken as zero here, and counted.
 #include <algorithm>
 #include <cstring>
 

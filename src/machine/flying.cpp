@@ -1,7 +1,7 @@
 // A task of the DPU alone (enable word 0x18): MRDMA brings the main data, the stages work as in a
 // convolution, ERDMA may bring a second tensor. Addition, subtraction, maximum, product of two tensors,
-// requantization, copies for concatenation and splitting, look-up tables (npu/hardware.md 11.2, corrections
-// 7.2 item 18).
+// requantization, copies for concatenation and splitting, look-up tables
+// (docs/hardware/dpu.md#without-a-convolution).
 #include <numeric>
 
 #include "machine/task.hpp"

@@ -1,7 +1,7 @@
 // The machine model: executes RK3588 NPU command words from a memory image, bit by bit. It is a second
 // witness beside the compiler: it knows the register table and the rounding rules, and has its own reading
-// of every layout, written from the hardware document. What would hang the chip, or what the document does
-// not settle, is refused with the task, the register and the value, never guessed.
+// of every layout, as docs/hardware tells it. What would hang the chip, or what those pages do not
+// settle, is refused with the task, the register and the value, never guessed.
 #pragma once
 
 #include <array>

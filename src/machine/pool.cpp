@@ -1,5 +1,6 @@
-// Maximum and minimum leave padded positions out (corrections 7.1 item 5). The average counts them: the sum
-// of the whole window times both reciprocals, shifted by 32 (npu/hardware.md 14.3).
+// Maximum and minimum leave padded positions out (docs/hardware/ppu.md#maximum-and-minimum). The average
+// counts them: the sum of the whole window times both reciprocals, shifted by 32
+// (docs/hardware/ppu.md#average).
 #include "machine/pool.hpp"
 
 #include <algorithm>
@@ -131,7 +132,8 @@ Result<std::vector<int8_t>> read_plane(const PoolTask& t, int64_t surface, Conte
 
 int64_t average(const PoolTask& t, int64_t sum, Ties ties) {
   const int64_t product = std::abs(sum) * t.reciprocal_w * t.reciprocal_h;
-  // Sign apart when to even, as measured; the recorded vendor results add half to the signed product.
+  // Ties to even: the magnitude is rounded and gets its sign back, as measured. The recorded vendor results
+  // add half to the signed product.
   if (ties == Ties::Up) return shift_by(sum < 0 ? -product : product, kReciprocalShift, ties, false);
   const int64_t mean = shift_by(product, kReciprocalShift, ties, false);
   return num::saturate_int8(sum < 0 ? -mean : mean);

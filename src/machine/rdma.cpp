@@ -1,7 +1,8 @@
 // DPU_RDMA's tensor readers: MRDMA (main data of a task of the DPU alone) and ERDMA (operand of EW). A
 // surface is width x height atoms without gaps; the notch leads from its end to the next one, so that a tile
-// of full rows keeps the plane of the whole tensor (corrections 7.2 item 18). In a convolution both readers
-// fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5): the notch leads over two.
+// of full rows keeps the plane of the whole tensor (docs/hardware/dpu_rdma.md#distances-between-surfaces). In
+// a convolution both readers fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5):
+// the notch leads over two.
 #include "machine/task.hpp"
 
 namespace peraxis::machine {
@@ -32,7 +33,8 @@ void decode_ew_reader(Registers& r, int64_t pixels, SurfaceSource& ew) {
     r.refuse("DPU_RDMA.EW_BASE_ADDR is {:#x}, must be a multiple of 16", ew.address);
 }
 
-// EW_SURF_STRIDE is the operand's plane (corrections 9 item 1); `pitch` leads over `planes` of them.
+// EW_SURF_STRIDE is the operand's plane (docs/hardware/dpu_rdma.md#fused-addition); `pitch` leads over
+// `planes` of them.
 void check_plane(Registers& r, int64_t pitch, int64_t planes, const Switches& switches) {
   const int64_t plane = r.get(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE);
   if (plane * planes != pitch && !switches.ew_surf_stride_unread)

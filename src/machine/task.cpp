@@ -1,5 +1,6 @@
 // One convolution task from its registers to its output: what each block makes of its registers is checked
-// block against block, because sizes that disagree hang the chip without an error (npu/hardware.md 1.3).
+// block against block, because sizes that disagree hang the chip without an error
+// (docs/hardware/pc.md#sizes-that-contradict-each-other).
 #include "machine/task.hpp"
 
 #include <algorithm>

@@ -62,7 +62,7 @@ class RegisterRules(unittest.TestCase):
                 self.assertIn(f"`{register}` = {value:#x} (", page, hint)
 
     def test_the_operands_plane(self):
-        """The rule of corrections.md 9 item 1 has its witnesses, and the notch in the plane's place breaks it."""
+        """The rule of docs/hardware/dpu_rdma.md#fused-addition has its witnesses, and the notch in the plane's place breaks it."""
         number = next(i for i, (t, when, _) in enumerate(rules_table.RULES["conv"]) if "EW_SURF_STRIDE" in t and when == "added")
         witnesses = self.asked.situations["conv", "adds a tensor, part of its plane"]
         self.assertGreaterEqual(witnesses["mesa"], 2)

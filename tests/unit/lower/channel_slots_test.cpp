@@ -1,5 +1,5 @@
 // What a task states as its real channels: no slot beyond them may hold one, since what lies there is a dummy
-// for the chip (npu/corrections.md 9 item 2).
+// for the chip (docs/hardware/wdma.md#dummy-channels).
 #include <gtest/gtest.h>
 
 #include "graphs.hpp"
