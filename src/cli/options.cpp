@@ -134,8 +134,8 @@ void add_build_options(CLI::App& app, BuildOptions& options) {
                           "leave the NPU's layout alone"),
              options);
   note_given(app.add_option("--max-mismatch", options.max_mismatch,
-                            "what 'auto' aims at instead: per cent of the convolutions' outputs that may "
-                            "differ from the reference, least time below that")
+                            "what 'auto' aims at instead: per cent of the NPU's outputs that may differ from "
+                            "the reference, of all operators that can differ; least time below that")
                  ->type_name("PERCENT")
                  ->check(finite_range(0.0, 100.0)),
              options);

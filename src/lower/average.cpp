@@ -302,7 +302,7 @@ constexpr const char* kTasks =
 constexpr const char* kAccuracy =
     "compared for every sum a window can have: at most 1, mostly equal; of two stages at most 1, by the "
     "sizes of the roundings; "
-    "`exact` and `--max-mismatch` want one stage without a difference";
+    "`exact` wants one stage without a difference, `--max-mismatch` counts it";
 
 std::string plane_conditions() {
   return fmt::format(
@@ -313,8 +313,7 @@ std::string plane_conditions() {
 }
 constexpr DeviceText kPoolText{
     "as `mean`; where a convolution cannot have the window one of the PPU",
-    "as `mean`; the PPU at most 1, `exact` and `--max-mismatch` want it equal (no ties, hence odd windows)",
-    [] {
+    "as `mean`; the PPU at most 1, `exact` wants it equal (no ties, hence odd windows)", [] {
       return fmt::format(
           "windows without padding up to {0}x{0} (PPU {1}x{1}), or the whole plane as `mean`; activation "
           "none, RELU or one whose bounds "

@@ -112,7 +112,8 @@ struct DeviceText {
   std::string (*conditions)() = nullptr;  // when it can, with the limits; null: none of its own
 };
 inline constexpr const char* kCountedAccuracy =
-    "at most 1, counted over all values or pairs of them; `exact` and `--max-mismatch` want a count of 0";
+    "at most 1, counted over all values or pairs of them and stated; `exact` wants a count of 0, "
+    "`--max-mismatch` counts it";
 
 // One operator kind, for the list in device_op.cpp.
 struct DeviceOp {

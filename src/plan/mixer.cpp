@@ -48,6 +48,11 @@ Result<std::vector<OperatorChoice>> operator_choices(const Network& network) {
       if (!cost && !lower::is_refusal(cost.error().code)) return tl::make_unexpected(cost.error());
       if (cost) choice.options.push_back({Variant::Kind::Equal, 0, cost->tasks, cost->ms()});
     }
+    // Where operators are to be on the NPU, only what has no other way leaves it.
+    if (network.options.prefer_npu && choice.options.size() > 1) {
+      out.push_back(std::move(choice));
+      continue;
+    }
     const double there = crossing_cost(graph, sides, constants).ms();
     sides[op] = false;
     const double here = crossing_cost(graph, sides, constants).ms();

@@ -35,6 +35,14 @@ void sum_up(const Network& network, Plan& plan) {
   plan.cost.add(plan.cpu);
 }
 
+// A point that a later one, which differs less, beats in time too is none.
+void drop_beaten(std::vector<ParetoPoint>& points) {
+  std::vector<ParetoPoint> kept;
+  for (size_t i = points.size(); i-- > 0;)
+    if (kept.empty() || points[i].ms < kept.back().ms) kept.push_back(points[i]);
+  points.assign(kept.rbegin(), kept.rend());
+}
+
 // Plans until everything fits: what does not is kept in mind for the next attempt.
 class Planner {
  public:
@@ -63,7 +71,10 @@ class Planner {
       Mixer mixer(choices, operators, options_);
       PERAXIS_TRY(mixer.run(plan.pareto));
       if (adjust(operators)) return std::nullopt;
-      if (options_.pareto) PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
+      if (options_.pareto) {
+        PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
+        drop_beaten(plan.pareto);
+      }
     }
     take(choices, plan);
     plan.on_device = network.on_device;
