@@ -2,6 +2,7 @@
 #include "cli/plan_operators.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
 #include "cli/layers.hpp"
