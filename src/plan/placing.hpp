@@ -6,6 +6,13 @@
 
 namespace peraxis::plan {
 
+inline int64_t pixels(const ir::Nhwc& map) {
+  return map.n * map.h * map.w;
+}
+inline lower::Layout plain_layout_of(const ir::Graph& graph, int32_t tensor) {
+  return lower::plain_layout(ir::nhwc(graph.tensor(tensor)).c);
+}
+
 // By tensor: every reader on the NPU takes its channels in whatever slots they are. The host always does.
 // Network::refusals and forms must be known.
 std::vector<bool> readers_take_any_order(const Network& network);

@@ -1,10 +1,13 @@
 """Operators that are no convolutions and differ from the reference: stated by `plan`, counted by budgets, run as planned."""
 import csv
 import io
+import pathlib
 import unittest
 
 from harness import CliTest, ModelBuilder, litert, np, schema
 
+DEMO = pathlib.Path(__file__).resolve().parents[2] / "examples" / "demo"
+MODEL, PICTURE = str(DEMO / "shapes_yolo_raw_int8.tflite"), str(DEMO / "test_03.png")
 SHAPE = (1, 32, 32, 32)
 
 
@@ -20,6 +23,48 @@ def rescaling_model():
     m.op(schema.BuiltinOperator.LEAKY_RELU, [y], [z], schema.BuiltinOptions.LeakyReluOptions, options)
     w = m.conv(z, "last", rng.integers(-127, 128, (32, 1, 1, 32), dtype=np.int8), [0.013] * 32, np.zeros(32, np.int32), SHAPE, 0.2, 5)
     return m.bytes([x], [z, w])
+
+
+def counted(report):
+    """Operators on the NPU that are no convolutions and whose arithmetic was counted."""
+    return [operator for operator in report["operators"] if operator.get("certificate", {}).get("values")]
+
+
+class EqualOperators(CliTest):
+    """The demo model's: all of them are counted, and none differs."""
+    OPTIONS = (MODEL, "--image", PICTURE)
+
+    def test_json_and_text(self):
+        report = self.succeeds("plan", *self.OPTIONS, "--json").json()
+        text = self.succeeds("plan", *self.OPTIONS).out.decode()
+        others = counted(report)
+        self.assertGreater(len(others), 1)
+        table = text.split("other operators with arithmetic on the NPU\n")[1].splitlines()
+        self.assertEqual(table[0].split()[:3], ["op", "kind", "tasks"])
+        for operator, line in zip(others, table[1:]):
+            certificate = operator["certificate"]
+            self.assertEqual(list(certificate), ["values", "differing", "max", "counted", "every_tie_reading", "max_any_tie_reading"])
+            self.assertEqual((certificate["differing"], certificate["max"], operator["isolated"]["differing"]), (0, 0, 0))
+            self.assertEqual(line.split()[:3], [str(operator["op"]), operator["kind"], str(operator["tasks"])])
+            self.assertIn(f"{certificate['values']:,}", line)
+        fused = {layer["sum"] for layer in report["layers"]}
+        for operator in report["operators"]:
+            own = operator["device"] == "npu" and operator["op"] not in fused
+            self.assertEqual("certificate" in operator, own, operator)
+            self.assertEqual("not_fused" in operator, own and operator["kind"] == "add", operator)
+
+    def test_csv(self):
+        report = self.succeeds("plan", *self.OPTIONS, "--json").json()
+        rows = list(csv.DictReader(io.StringIO(self.succeeds("plan", *self.OPTIONS, "--csv").out.decode())))
+        others = counted(report)
+        self.assertEqual([row["op"] for row in rows], [str(part["op"]) for part in report["layers"] + others])
+        for row, operator in zip(rows[len(report["layers"]):], others):
+            self.assertEqual((row["kind"], row["device"], row["strategy"]), (operator["kind"], "npu", ""))
+            self.assertEqual(int(row["tasks"]), operator["tasks"])
+            for key in ("values", "differing", "max"):
+                self.assertEqual(int(row[key]), operator["certificate"][key])
+            self.assertAlmostEqual(float(row["expected_mismatch_percent"]), operator["expected_mismatch_percent"], places=5)
+            self.assertAlmostEqual(float(row["isolated_percent"]), operator["isolated"]["percent"], places=5)
 
 
 class DifferingOperators(CliTest):
@@ -46,7 +91,6 @@ class DifferingOperators(CliTest):
         self.assertGreater(certificate["differing"], 0)
         self.assertGreaterEqual(middle["expected_mismatch_percent"], 100 * certificate["differing"] / 256)
         self.assertEqual(middle["isolated"]["max"], 1)
-        # LiteRT's own values of the operator against the one of `run`: what is measured is what it is.
         parts = [*report["layers"], middle]
         elements = [part["isolated"]["elements"] for part in parts]
         pooled = sum(n * part["expected_mismatch_percent"] for n, part in zip(elements, parts)) / sum(elements)

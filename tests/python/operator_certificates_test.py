@@ -62,7 +62,7 @@ def test_there_is_something_to_check(measured):
     kinds = {entry["kind"] for _, _, entry in measured}
     assert {"sub", "mul", "quantize", "leaky_relu", "prelu", "average_pool_2d", "mean"} <= kinds, kinds
     assert sum(entry["certificate"]["max"] > 0 for _, _, entry in measured) >= 10
-    assert len({name for name, _, _ in measured}) >= 40
+    assert len({name for name, _, _ in measured}) >= 30
 
 
 def test_certificates_bound_what_is_measured(measured):
