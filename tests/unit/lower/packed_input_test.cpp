@@ -51,8 +51,10 @@ std::vector<ConvTask> tasks_of(const ir::Graph& graph, bool packed, const TileLi
   std::iota(params.sets[0].channels.begin(), params.sets[0].channels.end(), 0);
   params.sets[0].params.resize(static_cast<size_t>(g.out_c));
   MemoryPlan memory;
-  const auto lowered = lower_convolution(
-      graph, 0, {}, params, packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}), limits, memory, false);
+  const CostConstants cost;
+  const auto lowered =
+      lower_convolution(graph, 0, {}, params, packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}),
+                        {limits, cost}, memory, false);
   EXPECT_TRUE(lowered) << lowered.error().text();
   std::vector<ConvTask> tasks;
   if (lowered)
