@@ -50,8 +50,8 @@ std::optional<AverageParams> average_parameters(const AverageGoal& goal);
 // What is proved of parameters found for the goal: all sums count alike.
 OperatorCertificate certify_average(const AverageGoal& goal, const AverageParams& params);
 
-// The PPU's average of whole windows (npu/hardware.md 14.3) against the goal, under the worse of the two
-// readings of its ties.
+// The PPU's average of whole windows (docs/hardware/ppu.md#average) against the goal, under the worse of the
+// two readings of its ties.
 OperatorCertificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h);
 
 }  // namespace peraxis::requant
