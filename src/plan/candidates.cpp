@@ -83,6 +83,7 @@ void Network::find_packed() {
 
 std::vector<bool> Network::sides() const {
   std::vector<bool> out;
+  out.reserve(refusals.size());
   for (const std::string& refusal : refusals) out.push_back(refusal.empty());
   return out;
 }

@@ -1,5 +1,5 @@
 // What is found out about single operators, once: the whole may be planned several times, whenever something
-// turns out not to fit (plan/attempt.hpp).
+// turns out not to fit (planner.cpp).
 #pragma once
 
 #include <map>

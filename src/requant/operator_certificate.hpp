@@ -37,7 +37,7 @@ inline constexpr double kUnseenShare = 0.1;
 
 // The place of a combination in SeenOperands.
 constexpr size_t seen_index(int32_t a) {
-  return static_cast<size_t>(a + 128);
+  return static_cast<uint8_t>(a + 128);
 }
 constexpr size_t seen_index(int32_t a, int32_t b) {
   return seen_index(a) * 256 + seen_index(b);

@@ -38,10 +38,10 @@ class EqualOperators(CliTest):
         report = self.succeeds("plan", *self.OPTIONS, "--json").json()
         text = self.succeeds("plan", *self.OPTIONS).out.decode()
         others = counted(report)
-        self.assertGreater(len(others), 1)
+        self.assertGreater(len(others), 0)
         table = text.split("other operators with arithmetic on the NPU\n")[1].splitlines()
         self.assertEqual(table[0].split()[:3], ["op", "kind", "tasks"])
-        for operator, line in zip(others, table[1:]):
+        for operator, line in zip(others, table[2:]):
             certificate = operator["certificate"]
             self.assertEqual(list(certificate), ["values", "differing", "max", "counted", "every_tie_reading", "max_any_tie_reading"])
             self.assertEqual((certificate["differing"], certificate["max"], operator["isolated"]["differing"]), (0, 0, 0))

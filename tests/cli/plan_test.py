@@ -107,7 +107,8 @@ class Layers(CliTest):
         for figure in (f"{report['total']['tasks']} tasks", f"{report['total']['bytes']:,} bytes",
                        f"{report['total']['estimated_ms']:.2f} ms"):
             self.assertIn(figure, total)
-        header, = [line for line in lines if line.startswith("op ")]
+        header, others = [line for line in lines if line.startswith("op ")]
+        self.assertIn("values", others)
         self.assertIn("est. ms", header)
         self.assertNotIn("measured", header)
         self.assertEqual(len([line for line in lines if " hw-multiply " in line]), 35)
