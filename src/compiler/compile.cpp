@@ -11,6 +11,7 @@
 
 #include "compiler/cpu_operands.hpp"
 #include "compiler/program.hpp"
+#include "exe/names.hpp"
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
@@ -530,8 +531,8 @@ class Compiler {
     out.compiler = "peraxis 0.1.0";
     out.model = graph_.name;
     out.model_hash = options_.model_hash;
-    out.accuracy = options_.accuracy == Accuracy::Exact ? "exact" : "fast";
-    out.reference = options_.reference == num::Reference::LitertRef ? "litert-ref" : "single-rounding";
+    out.accuracy = exe::accuracy_names()[static_cast<size_t>(options_.accuracy)];
+    out.reference = num::reference_name(options_.reference);
     out.strategy = options_.strategy;
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});

@@ -299,13 +299,32 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
+namespace {
+
+struct Checked {
+  ir::Graph graph;
+  Schedule schedule;
+};
+Result<Checked> checked(const exe::Executable& executable) {
   PERAXIS_TRY(exe::verify(executable));
-  ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
-  PERAXIS_TRY(check_against_graph(executable, graph));
-  Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
-  auto program =
-      std::make_shared<Program>(std::move(executable), std::move(graph), std::move(schedule), device);
+  Checked out;
+  out.graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
+  PERAXIS_TRY(check_against_graph(executable, out.graph));
+  out.schedule = PERAXIS_TRY(make_schedule(executable, out.graph));
+  return out;
+}
+
+}  // namespace
+
+Status check_loadable(const exe::Executable& executable) {
+  PERAXIS_TRY(checked(executable));
+  return {};
+}
+
+Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
+  Checked parts = PERAXIS_TRY(checked(executable));
+  auto program = std::make_shared<Program>(std::move(executable), std::move(parts.graph),
+                                           std::move(parts.schedule), device);
   PERAXIS_TRY(program->load_constants());
   return program;
 }
