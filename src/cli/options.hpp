@@ -5,14 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.hpp"
+#include "cli/arguments.hpp"
 #include "compiler/compile.hpp"
 #include "kernels/kernels.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace peraxis::cli {
 
@@ -37,11 +32,9 @@ struct BuildOptions {
 };
 
 // --strategy, --accuracy, --reference, and the strategies' own settings.
-void add_build_options(CLI::App& app, BuildOptions& options);
-// Refuses an empty file name: most likely an unset variable of a script.
-CLI::Option* not_empty(CLI::Option* option);
+void add_build_options(const Arguments& arguments, BuildOptions& options);
 // --threads, default 1.
-void add_threads_option(CLI::App& app, int& threads);
+void add_threads_option(const Arguments& arguments, int& threads);
 
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash);
 kernels::Options kernel_options(const std::string& reference, int threads);
