@@ -95,7 +95,7 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
     const auto op = static_cast<size_t>(layer.op);
     if (op >= graph.ops.size() || layer.reason.empty()) continue;
     out += fmt::format("  {} on {}{}{}: {}\n", printable(graph.op_label(op)), layer.device,
-                       layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason));
+                       layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason.str()));
   }
   return out;
 }
@@ -111,7 +111,7 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
       // An ADD in the tasks of a convolution, with the bound on what both may differ by.
       const auto op = static_cast<size_t>(o.op);
       if (op < graph.ops.size() && graph.ops[op].kind == ir::OpKind::Add && !o.reason.empty())
-        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason));
+        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason.str()));
     } else if (static_cast<size_t>(o.op) < graph.ops.size())
       ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason.str()}];
   }

@@ -193,6 +193,7 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
   kernels::Options options;
   options.reference = reference_;
   options.threads = options_.threads;
+  options.pool = pool_.get();
   PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].layout.cube())

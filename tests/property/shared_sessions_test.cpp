@@ -1,9 +1,11 @@
 // Sessions of one program in several threads: constants on the device once, every run what a run alone gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <thread>
 
+#include "base/thread_pool.hpp"
 #include "device/machine/machine_device.hpp"
 #include "random_graphs.hpp"
 #include "runtime/session.hpp"
@@ -88,6 +90,31 @@ TEST(SharedSessions, SessionsGoOnWithoutTheirHandleOfTheProgram) {
   const auto outputs = session->run(views);
   ASSERT_TRUE(outputs) << outputs.error().text();
   EXPECT_EQ(*outputs, *run_on_machine(*executable, test.inputs));
+}
+
+// Operators of the CPU and host steps run on the threads that the session has from the start.
+TEST(SharedSessions, ASessionKeepsItsThreads) {
+  for (uint64_t i = 0; i < 6; ++i) {
+    const Case test = random_body(first_seed(992'000 + i));
+    SCOPED_TRACE(test.text());
+    compiler::Options options = test.options(i % 2 == 0 ? "exact" : "groups", num::Reference::LitertRef);
+    options.convolutions_only = true;
+    const auto executable = compiler::compile(test.graph, options);
+    ASSERT_TRUE(executable) << executable.error().text();
+    EXPECT_GT(std::ranges::count(executable->steps, exe::StepKind::Cpu, &exe::Step::kind), 0);
+    device::MachineDevice device;
+    const std::vector<std::span<const uint8_t>> views(test.inputs.begin(), test.inputs.end());
+    const int64_t before = base::ThreadPool::started();
+    const auto session = runtime::Session::create(*executable, device, {4, {}});
+    ASSERT_TRUE(session) << session.error().text();
+    EXPECT_EQ(base::ThreadPool::started() - before, 3) << "and the caller's";
+    for (int run = 0; run < 3; ++run) {
+      const auto outputs = (*session)->run(views);
+      ASSERT_TRUE(outputs) << outputs.error().text();
+      EXPECT_EQ(*outputs, *run_on_machine(*executable, test.inputs));
+    }
+    EXPECT_EQ(base::ThreadPool::started() - before, 3);
+  }
 }
 
 // Passes on to a machine model, but for one allocation, which fails.

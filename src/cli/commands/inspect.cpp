@@ -189,7 +189,7 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
     layers.add_row({std::to_string(op), ir::op_name(graph.ops[op].kind), printable(layer.device),
                     printable(layer.strategy), std::to_string(layer.tasks), base::with_thousands(layer.macs),
                     certificate.first, certificate.second, short_name(op_output_name(graph, op)),
-                    printable(layer.reason)});
+                    printable(layer.reason.str())});
   }
   base::Table tasks({"task", "op", "kind", "words", "first row", "rows", "in", "out", "set"});
   for (size_t i = 0; i < executable.tasks.size(); ++i) {

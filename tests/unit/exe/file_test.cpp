@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <tuple>
 
 #include "exe/executable.hpp"
@@ -310,6 +313,19 @@ TEST(ExecutableFile, misaligned_elements_are_refused) {
     if (result.error().message.find("not aligned") != std::string::npos) ++refused;
   }
   EXPECT_EQ(refused, 1);
+}
+
+// The seeds of the fuzzer are contents that verify() accepts: else it would never get far.
+TEST(ExecutableFile, seeds_of_the_fuzzer_are_sound) {
+  size_t seeds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(PERAXIS_SEEDS)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::vector<uint8_t> content{std::istreambuf_iterator<char>(file), {}};
+    const auto result = read(wrap(content));
+    EXPECT_TRUE(result) << entry.path() << ": " << result.error().text();
+    ++seeds;
+  }
+  EXPECT_GE(seeds, 4U);
 }
 
 TEST(ExecutableFile, other_files_are_told_apart) {

@@ -210,7 +210,10 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""),
               HasSubstr("tensor %1 where %0 comes next"));
   EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""), HasSubstr("in line 3"));
-  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int4 [1] \"x\""), HasSubstr("tensor type 'int4' is not known; valid are float32, int32, uint8, int64, int8, int16, bool"));
+  EXPECT_THAT(
+      message("graph \"g\"\n%0 = tensor int4 [1] \"x\""),
+      HasSubstr(
+          "tensor type 'int4' is not known; valid are float32, int32, uint8, int64, int8, int16, bool"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1 \"x\""), HasSubstr("a comma or ]"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [99999999999] \"x\""), HasSubstr("out of range"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] size(3) \"x\""), HasSubstr("no field 'size'"));
@@ -223,7 +226,8 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0) \"x\""), HasSubstr("not pairs"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0g) \"x\""),
               HasSubstr("byte 0 is not hex"));
-  EXPECT_THAT(message("graph \"g\"\nconvolve(%0) -> (%1)"), HasSubstr("operator 'convolve' is not known; valid are "));
+  EXPECT_THAT(message("graph \"g\"\nconvolve(%0) -> (%1)"),
+              HasSubstr("operator 'convolve' is not known; valid are "));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) gamma(2)"), HasSubstr("no attribute 'gamma'"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) beta(two)"), HasSubstr("expected a number"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) (%1)"), HasSubstr("expected ->"));
