@@ -23,7 +23,7 @@ LAYERS = {
     "lower": "base num ir target requant",
     "plan": "base num ir target requant lower",
     "emit": "base num target",
-    "exe": "base",
+    "exe": "base",  # and what EXTRA_HEADERS says
     "compiler": "base num ir kernels target requant lower plan emit exe",
     "machine": "base num exe",
     "trace": "base num exe target machine",
@@ -35,7 +35,9 @@ LAYERS = {
 # Single headers a folder may use beyond that. The machine model shares the register table with the compiler
 # and nothing else: what both share cannot reveal a mistake of one.
 # A look-up table of the compiler is what the reference kernels make of 256 values.
-EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"}}
+# An executable names references and strategies; their lists are where they are made.
+EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"},
+                 "exe": {"num/reference.hpp", "requant/strategies.def"}}
 # Made by flatc into the build tree, and by whom they may be used.
 GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}, "capture_generated.h": {"trace"}}
 

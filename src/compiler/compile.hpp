@@ -47,6 +47,7 @@ struct Options {
   // For tests: smaller limits force tiles and splits. 0: the chip's.
   int32_t max_tile_rows = 0;
   int32_t max_task_channels = 0;
+  int64_t memory_gap = 0;  // lower::MemoryPlan::keep_apart
   // Called before every operator is compiled, for a progress display; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -6,6 +6,7 @@
 
 #include "lower/pad.hpp"
 #include "lower/table.hpp"
+#include "lower/task_memory.hpp"
 #include "requant/fused_sum.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -31,7 +32,8 @@ constexpr int64_t kMostImages = 256;
 // Operators whose tasks look at one image, as if there were no other.
 constexpr std::array kImageByImage = {&kMaxPool, &kAveragePool, &kMean, &kResizeNearest, &kPad, &kPadV2};
 
-// The same tasks for every image; images lie one behind the other in each surface.
+// The same tasks for every image, with the same constants and scratch memory; images lie one behind the other
+// in each surface.
 Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir::Graph& graph, size_t index,
                                                const DeviceForm& form, const DevicePlaces& places,
                                                int64_t images) {
@@ -39,13 +41,25 @@ Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir:
   const auto pixels = [&](int32_t t) {
     return graph.tensor(t).elements() / graph.tensor(t).shape.back() / images;
   };
+  // Input and output may be parts of one allocation: names of their own tell which is which.
+  constexpr int32_t kInput = -2, kOutput = -3;
+  DevicePlaces any{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
+  any.inputs[0].address = {kInput, 0};
+  any.output.address = {kOutput, 0};
+  const std::vector<rk3588::Task> one = PERAXIS_TRY(device.lower(graph, index, form, any));
   std::vector<rk3588::Task> tasks;
   for (int64_t i = 0; i < images; ++i) {
-    DevicePlaces image{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
-    image.inputs[0].address.offset += i * pixels(op.inputs[0]) * rk3588::kAtomBytes;
-    image.output.address.offset += i * pixels(op.outputs[0]) * rk3588::kAtomBytes;
-    auto some = PERAXIS_TRY(device.lower(graph, index, form, image));
-    std::ranges::move(some, std::back_inserter(tasks));
+    const auto place = [&](rk3588::SymbolicAddress& at) {
+      if (at.allocation != kInput && at.allocation != kOutput) return;
+      const bool input = at.allocation == kInput;
+      const rk3588::SymbolicAddress& base = input ? places.inputs[0].address : places.output.address;
+      const int64_t image = i * pixels(input ? op.inputs[0] : op.outputs[0]) * rk3588::kAtomBytes;
+      at = {base.allocation, base.offset + image + at.offset};
+    };
+    for (rk3588::Task task : one) {
+      for_addresses(task, place);
+      tasks.push_back(std::move(task));
+    }
   }
   return tasks;
 }

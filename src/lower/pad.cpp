@@ -203,7 +203,7 @@ Result<std::vector<Task>> lower(const ir::Graph& graph, size_t index, const Devi
   const int64_t slots = places.output.slots;
   const auto target = [&](bool last, int64_t plane) {
     if (last) return places.output;
-    return CubeAt{{places.memory.add_activation(plane * (slots + kDepthwiseGroup)), 0}, plane, slots};
+    return CubeAt{{places.memory.add_activation(plane * slots), 0}, plane, slots};
   };
   std::vector<Task> tasks;
   if (padding.channels()) {

@@ -61,7 +61,8 @@ Case chain_network(uint64_t seed, bool is_uint8);
 // Tensor index -> stored bytes.
 using Activations = std::map<int32_t, Bytes>;
 
-// On a machine model of its own; `occupied` bytes are allocated on it first, so addresses differ.
+// Written to a file and read from it, which must change nothing; on a machine model of its own; `occupied`
+// bytes are allocated on it first, so addresses differ.
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
                                           Activations* seen = nullptr, machine::Options options = {},
                                           int64_t occupied = 0, int threads = 1);

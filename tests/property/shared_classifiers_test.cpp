@@ -110,7 +110,7 @@ TEST(SharedClassifiers, OnlyTheEndIsOnTheCpu) {
       const bool end =
           kind == ir::OpKind::Reshape || kind == ir::OpKind::Softmax || kind == ir::OpKind::Quantize;
       EXPECT_TRUE(op.device == "npu" || end)
-          << test->graph.op_label(static_cast<size_t>(op.op)) << ": " << op.reason;
+          << test->graph.op_label(static_cast<size_t>(op.op)) << ": " << op.reason.str();
     }
     // The operators of this test, given what they really had.
     base::Rng rng(first_seed(980'000));

@@ -128,5 +128,41 @@ TEST(AverageForms, Tasks) {
   EXPECT_EQ(std::tie(t.input.allocation, t.input.offset, t.output.allocation), std::make_tuple(in, 256, out));
 }
 
+// Every image has the tasks of the first, moved, with the same constants; input and output may be parts of
+// one allocation. Each image alone, lowered at its own place, is the witness.
+TEST(AverageForms, ImagesShareConstants) {
+  constexpr int64_t kImages = 5;
+  const ir::Graph batch = pool(3, 2, ir::Padding::Valid, {kImages, 9, 11, 80}, {kImages, 4, 5, 80});
+  const ir::Graph one = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
+  const DeviceForm form = device_form(batch, 0, true);
+  MemoryPlan memory, memory_of_one;
+  const int32_t both = memory.add_activation(1);
+  ASSERT_EQ(memory_of_one.add_activation(1), both);
+  const CubeAt in{{both, 256}, 99 * kImages, 80}, out{{both, 900000}, 20 * kImages, 80};
+  const auto tasks = lower_device_op(batch, 0, form, {{in}, out, memory, {}});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  ASSERT_EQ(tasks->size(), static_cast<size_t>(kImages));
+  for (int64_t image = 0; image < kImages; ++image) {
+    CubeAt in_here = in, out_here = out;
+    in_here.address.offset += image * 99 * 16;
+    out_here.address.offset += image * 20 * 16;
+    MemoryPlan unused;
+    unused.add_activation(1);
+    MemoryPlan& own = image == 0 ? memory_of_one : unused;
+    const auto alone = lower_device_op(one, 0, form, {{in_here}, out_here, own, {}});
+    ASSERT_TRUE(alone) << alone.error().text();
+    const auto& t = std::get<rk3588::ConvTask>((*tasks)[static_cast<size_t>(image)]);
+    const auto& want = std::get<rk3588::ConvTask>(alone->front());
+    for (const auto& [got, wanted] : {std::pair{t.input, want.input},
+                                      {t.output, want.output},
+                                      {t.weights, want.weights},
+                                      {t.operands, want.operands}})
+      EXPECT_EQ(std::tie(got.allocation, got.offset), std::tie(wanted.allocation, wanted.offset));
+    EXPECT_EQ(std::tie(t.in_plane, t.out_plane, t.in_width, t.in_height, t.out_channels),
+              std::tie(want.in_plane, want.out_plane, want.in_width, want.in_height, want.out_channels));
+  }
+  EXPECT_EQ(memory.take_constants(), memory_of_one.take_constants());
+}
+
 }  // namespace
 }  // namespace peraxis::lower
