@@ -14,6 +14,7 @@
 
 #include "base/file.hpp"
 #include "capture/log/reader.hpp"
+#include "capture/server/rknpu_kernel.hpp"
 #include "capture/server/rocket_kernel.hpp"
 #include "capture/server/socket_server.hpp"
 
@@ -192,6 +193,7 @@ Result<std::unique_ptr<FakeKernel>> make_fake_kernel(const LaunchOptions& option
   profile.check_unwritten = options.strict;
   kernel.executor = options.test_words ? make_test_word_executor() : make_machine_executor(profile);
   if (options.fake == "rocket") return std::unique_ptr<FakeKernel>(new RocketKernel(std::move(kernel)));
+  if (options.fake == "rknpu") return std::unique_ptr<FakeKernel>(new RknpuKernel(std::move(kernel)));
   return fail(ErrorCode::InvalidArgument, "no fake kernel is called '{}'", options.fake);
 }
 

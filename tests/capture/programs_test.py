@@ -135,6 +135,10 @@ class RocketNetwork(CaptureTest):
         self.assertGreater(len(words[0]), 1000)
 
 
+class RknpuNetwork(RocketNetwork):
+    driver = "rknpu"
+
+
 class Usage(CaptureTest):
     def test_what_does_not_go_together(self):
         self.fails(2, "capture", says="give one of")

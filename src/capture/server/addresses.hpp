@@ -24,6 +24,19 @@ class Addresses {
     if (begin + size < end) holes_[begin + size] = end;
     return begin;
   }
+  // From the top down, at a multiple of `alignment`: how the vendor's address space is filled.
+  std::optional<int64_t> take_high(int64_t size, int64_t alignment) {
+    for (auto hole = holes_.rbegin(); hole != holes_.rend(); ++hole) {
+      const auto [begin, end] = *hole;
+      const int64_t at = (end - size) / alignment * alignment;
+      if (end - begin < size || at < begin) continue;
+      holes_.erase(begin);
+      if (begin < at) holes_[begin] = at;
+      if (at + size < end) holes_[at + size] = end;
+      return at;
+    }
+    return std::nullopt;
+  }
   void give_back(int64_t address, int64_t size) {
     int64_t end = address + size;
     auto next = holes_.lower_bound(address);

@@ -44,7 +44,6 @@ class MachineExecutor final : public Executor {
   MachineProfile profile_;
   machine::Options options_;
   std::array<std::unique_ptr<machine::Machine>, 3> cores_;
-  std::mutex chains_lock_;
   std::unique_ptr<machine::Machine> chains_;
 };
 
@@ -99,17 +98,18 @@ std::unique_ptr<CoreSession> MachineExecutor::begin_job(int32_t core, const Spac
 
 TaskOutcome MachineExecutor::run_chains(std::span<const machine::Kick> kicks, const Space& space,
                                         const Budget&, std::vector<int64_t>& finished) {
-  const std::lock_guard lock(chains_lock_);
-  if (!profile_.keep_cbuf) chains_ = std::make_unique<machine::Machine>(options_);
+  // Jobs of one core run side by side; one of several cores has them all.
+  auto& machine = kicks.size() == 1 ? cores_[static_cast<size_t>(kicks[0].core)] : chains_;
+  if (!profile_.keep_cbuf) machine = std::make_unique<machine::Machine>(options_);
   TaskOutcome out;
   finished.assign(kicks.size(), 0);
-  if (const Status mapped = map(*chains_, space); !mapped) {
+  if (const Status mapped = map(*machine, space); !mapped) {
     out.why = mapped.error().message;
     return out;
   }
-  size_t seen = chains_->memory().unwritten_reads().size();
-  const auto reports = chains_->run(kicks);
-  out.remarks = new_findings(*chains_, seen);
+  size_t seen = machine->memory().unwritten_reads().size();
+  const auto reports = machine->run(kicks);
+  out.remarks = new_findings(*machine, seen);
   if (!reports) {
     out.why = reports.error().text();
     return out;
