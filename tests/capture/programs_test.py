@@ -139,6 +139,32 @@ class RknpuNetwork(RocketNetwork):
     driver = "rknpu"
 
 
+class Faults(CaptureTest):
+    def test_a_network_over_broken_kernels(self):
+        executable = self.executable()
+        for driver in ("rocket", "rknpu"):
+            for fault, says in (("create@2=ENOMEM", "CREATE"), ("submit@1=EIO", "SUBMIT: -5"), ("lost@9", "ENODEV"),
+                                ("map@2=EAGAIN", "mmap"), ("space=32K", "CREATE")):
+                out, notes = self.run_under("--fake", driver, "--fault", fault, command=[RUN, driver, executable], code=1)
+                self.assertEqual(out, "NOT EQUAL\n")
+                self.assertIn(says, notes, f"{driver} {fault}")
+
+    def test_a_hang_is_silent_on_rocket_and_an_error_on_rknpu(self):
+        executable = self.executable()
+        _, notes = self.run_under("--fake", "rocket", "--fault", "hang@2", command=[RUN, "rocket", executable])
+        self.assertIn("hangs", notes)  # the second run of the network overwrites what the first left out
+        _, notes = self.run_under("--fake", "rocket", "--fault", "hang@2", "--fault", "hang@3", "--fault", "hang@4",
+                                  command=[RUN, "rocket", executable], code=1)
+        self.assertIn("the outputs differ", notes)
+        self.assertNotIn("SUBMIT", notes)
+
+    def test_cores_and_speed_change_nothing(self):
+        executable = self.executable()
+        for driver in ("rocket", "rknpu"):
+            self.run_under("--fake", driver, "--fault", "cores=201", "--fault", "slow=30",
+                           command=[RUN, driver, executable, "--threads", "2"])
+
+
 class Usage(CaptureTest):
     def test_what_does_not_go_together(self):
         self.fails(2, "capture", says="give one of")

@@ -39,10 +39,11 @@ long do_open(int directory, const char* path, int flags, unsigned mode) {
 
 long pass_ioctl(int fd, uint32_t request, void* argument) {
   const long result = sys_ioctl(fd, request, argument);
-  if (result != -ENOTTY || !fake()) return result;  // a pipe knows none of these calls
+  if (result >= 0 || !fake()) return result;
   const char type = uapi::ioctl_type(request);
   const bool ours = type == uapi::kDrmType || type == uapi::kDmaBufType || type == uapi::kSyncType;
-  return ours ? remote_ioctl(fd, request, argument) : result;
+  // A pipe knows none of these calls; with which error depends on who plays the kernel (qemu says ENOSYS).
+  return ours && key_of(fd).inode != 0 ? remote_ioctl(fd, request, argument) : result;
 }
 
 void* pass_map(size_t bytes, int fd, uint64_t offset) {
@@ -62,7 +63,8 @@ long do_mmap(void* hint, size_t length, int protection, int flags, int fd, uint6
   if (at != -ENODEV && at != -EACCES && at != -EINVAL) return at;
   if (!fake() || fd < 0 || key_of(fd).inode == 0) return at;
   const long mapped = remote_map(hint, length, protection, flags, fd, offset);
-  return mapped == -ENODEV ? at : mapped;
+  // A pipe of the program itself gets the kernel's answer.
+  return mapped == -ENODEV && remote_kind(fd) == ObjectKind::None ? at : mapped;
 }
 
 long do_seek(int fd, long offset, int from) {

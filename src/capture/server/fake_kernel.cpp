@@ -227,6 +227,7 @@ void FakeKernel::reap() {
     eventfd_t count = 0;
     if ((polled[0].revents & POLLIN) != 0) eventfd_read(wake_.get(), &count);
     const std::lock_guard lock(lock_);
+    if (stopping_) return;  // the driver's part may be gone already
     for (size_t i = 0; i < keys.size(); ++i)
       if ((polled[i + 1].revents & POLLERR) != 0) release(keys[i]);
   }

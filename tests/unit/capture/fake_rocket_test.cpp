@@ -289,6 +289,47 @@ TEST_F(FakeRocket, StaleReadOfAChainedConsumer) {
   }
 }
 
+// Notes which core a job gets.
+class CoreNotes final : public Executor {
+ public:
+  explicit CoreNotes(std::vector<int32_t>& cores) : cores_(cores) {}
+  std::unique_ptr<CoreSession> begin_job(int32_t core, const Space& space) override {
+    cores_.push_back(core);
+    return words_->begin_job(core, space);
+  }
+  TaskOutcome run_chains(std::span<const machine::Kick> kicks, const Space& space, const Budget& budget,
+                         std::vector<int64_t>& finished) override {
+    return words_->run_chains(kicks, space, budget, finished);
+  }
+
+ private:
+  std::vector<int32_t>& cores_;
+  std::unique_ptr<Executor> words_ = make_test_word_executor();
+};
+
+TEST_F(FakeRocket, AnotherOrderOfCoresAndSlowJobs) {
+  for (const bool reversed : {false, true}) {
+    std::vector<int32_t> cores;
+    KernelOptions options;
+    options.executor = std::make_unique<CoreNotes>(cores);
+    ASSERT_TRUE(options.faults.add("slow=60"));
+    ASSERT_TRUE(options.faults.add(reversed ? "cores=210" : "cores=012"));
+    kernel_ = std::make_unique<RocketKernel>(std::move(options));
+    system_ = std::make_unique<InProcess>(*kernel_);
+    fd_ = system_->open(O_RDWR | O_CLOEXEC);
+    TestBo commands = make(4096);
+    const TestBo out = make(4096);
+    const auto begin = Clock::now();
+    submit({put(commands, {.target = 0x1000})}, {commands.call.handle}, {out.call.handle});
+    EXPECT_EQ(prepare(out, monotonic(2000)), 0);
+    EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(60));
+    EXPECT_EQ(cores, std::vector<int32_t>{reversed ? 2 : 0});
+    close(fd_);
+    fd_ = -1;
+    kernel_.reset();
+  }
+}
+
 TEST_F(FakeRocket, ADeviceThatIsLostAnswersNothing) {
   start({"lost@2"});
   make(4096);
