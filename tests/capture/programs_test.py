@@ -144,7 +144,7 @@ class Faults(CaptureTest):
         executable = self.executable()
         for driver in ("rocket", "rknpu"):
             for fault, says in (("create@2=ENOMEM", "CREATE"), ("submit@1=EIO", "SUBMIT: -5"), ("lost@9", "ENODEV"),
-                                ("map@2=EAGAIN", "mmap"), ("space=32K", "CREATE")):
+                                ("map@2=EAGAIN", "mmap"), ("space=8K", "CREATE")):
                 out, notes = self.run_under("--fake", driver, "--fault", fault, command=[RUN, driver, executable], code=1)
                 self.assertEqual(out, "NOT EQUAL\n")
                 self.assertIn(says, notes, f"{driver} {fault}")
