@@ -82,6 +82,7 @@ Result<Loaded> load(const std::string& path) {
   if (const Status verified = ir::verify(*graph); !verified)
     return tl::unexpected<Error>(located(verified.error(), path));
   loaded.model = std::move(*graph);
+  loaded.embedded = vision::read_embedded_info(bytes);
   return loaded;
 }
 

@@ -11,6 +11,7 @@
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 #include "passes/passes.hpp"
+#include "vision/embedded_info.hpp"
 
 namespace peraxis::cli {
 
@@ -20,6 +21,7 @@ struct Loaded {
   uint64_t hash = 0;  // xxh64 of the file
   std::optional<ir::Graph> model;
   std::optional<exe::Executable> executable;
+  vision::EmbeddedInfo embedded;        // of a model: labels that lie behind it
   std::vector<passes::Change> changes;  // what load_model's passes did
 };
 

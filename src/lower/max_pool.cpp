@@ -4,7 +4,7 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr int64_t kLargestWindow = 16, kLargestPadding = 7;  // npu/hardware.md 14.4
+constexpr int64_t kLargestWindow = 16, kLargestPadding = 7;  // docs/hardware/ppu.md#the-program
 
 struct Window {
   ir::SpatialAxis rows, columns;
@@ -63,7 +63,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return std::vector<rk3588::Task>{task};
 }
 
-DeviceForm form(const ir::Graph&, size_t, bool) {
+Result<DeviceForm> form(const ir::Graph&, size_t, const FormRequest&) {
   DeviceForm out;
   out.ppu = true;
   return out;

@@ -1,8 +1,6 @@
-// Every rounding rule of the project, once, named after what it does. Nothing else in the tree shifts a
-// signed accumulator. "Ties" are values exactly half way between two integers.
-//
-// The names of the hardware document (npu/hardware.md 2.2): rne = shift_ties_even, rha = shift_ties_away,
-// rhu = shift_ties_up. Those of LiteRT: SRDHM = doubling_high_mul_saturating, RDPOT = shift_ties_away.
+// The rounding rules of the project, named after what they do. A fixed-point formula that belongs to one
+// operator, such as LiteRT's int16 tables, stands in that operator's kernel. "Ties" are values exactly half
+// way between two integers. LiteRT's names for these rules: docs/arithmetic.md#rounding.
 #pragma once
 
 #include <algorithm>
@@ -38,6 +36,17 @@ constexpr int64_t shift_ties_up(int64_t x, int n) {
   const int64_t q = x >> n;
   const int64_t r = x & ((int64_t{1} << n) - 1);
   return q + (r >= (int64_t{1} << (n - 1)) ? 1 : 0);
+}
+
+// (x + offset * 2^n) / 2^n to the nearest integer: the offset takes part in the decision of ties, away from
+// zero or to the even integer. n in 0..62; the sum in front of the shift may have more than 64 bits.
+constexpr int64_t shift_with_offset(int64_t x, int n, int64_t offset, bool ties_away) {
+  if (n == 0) return x + offset;
+  const int64_t q = (x >> n) + offset;
+  const int64_t r = x & ((int64_t{1} << n) - 1);
+  const int64_t half = int64_t{1} << (n - 1);
+  const bool tie_up = ties_away ? q >= 0 : (q & 1) != 0;
+  return q + ((r > half || (r == half && tie_up)) ? 1 : 0);
 }
 
 constexpr int64_t saturate(int64_t x, int64_t low, int64_t high) {

@@ -1,7 +1,7 @@
 // A convolution-like operator as requantization sees it: per output channel the real multiplier, the term
 // that turns the chip's raw sum into LiteRT's accumulator, and the range the raw sum can reach.
 //
-// All values are in the int8 domain: uint8 tensors count as stored-128 (npu/hardware.md 2.4).
+// All values are in the int8 domain: uint8 tensors count as stored - 128 (docs/hardware/weights.md#values).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace peraxis::requant {
 
-// How the reference rounds this operator (litert-arithmetic.md 2).
+// How the reference rounds this operator (docs/arithmetic.md#convolutions-in-common).
 enum class Rounding : uint8_t {
   Two,     // high multiply, then a rounding shift: LiteRT's convolutions
   Once,    // the Q31 product rounded once, ties up: the single-rounding reference
@@ -57,6 +57,10 @@ Result<Layer> describe(const ir::Graph& graph, size_t op, num::Reference referen
 // Calibration: how often each output value was seen. counts[c * 256 + q + 128] for channel c. The stored
 // histograms are smoothed, so that a value never seen still counts a little.
 Status set_histograms(Layer& layer, const std::vector<int64_t>& counts);
+
+// Activations of trained detectors fall off about exponentially from the zero point, this many values to a
+// factor of e (chosen on the models of docs/accuracy.md).
+inline constexpr double kActivationDecay = 32.0;
 
 // Index of output value q in a histogram.
 constexpr size_t output_index(int32_t q) {
