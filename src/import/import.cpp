@@ -12,32 +12,9 @@ namespace peraxis::import {
 
 namespace {
 
-constexpr uint32_t kSchemaVersion = 3;
-
 // The verifier measures alignment from the start of the bytes; fields of up to 64 bits are read in place.
 bool aligned(std::span<const uint8_t> bytes) {
   return reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0;
-}
-
-Result<const tfl::Model*> open_model(std::span<const uint8_t> bytes) {
-  if (!looks_like_tflite(bytes)) {
-    return fail(ErrorCode::InvalidModel,
-                "not a TensorFlow Lite file: the identifier TFL3 is missing ({} bytes)", bytes.size());
-  }
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
-    return fail(ErrorCode::Unsupported, "the file has {} bytes; the limit is 2 GB", bytes.size());
-  }
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size());
-  if (!tfl::VerifyModelBuffer(verifier)) {
-    return fail(ErrorCode::InvalidModel,
-                "the file is damaged or cut off: its tables do not verify ({} bytes)", bytes.size());
-  }
-  const tfl::Model* model = tfl::GetModel(bytes.data());
-  if (model->version() != kSchemaVersion) {
-    return fail(ErrorCode::Unsupported, "schema version {}; only {} is supported", model->version(),
-                kSchemaVersion);
-  }
-  return model;
 }
 
 Result<const tfl::SubGraph*> only_subgraph(const tfl::Model& model) {
@@ -83,14 +60,14 @@ void state_detection_shapes(ir::Graph& graph) {
   }
 }
 
-Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgraph, size_t file_bytes) {
+Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph) {
   ir::Graph graph;
-  CopyBudget budget(file_bytes);
+  CopyBudget budget(file.bytes());
   const size_t tensor_count = subgraph.tensors() == nullptr ? 0 : subgraph.tensors()->size();
   for (flatbuffers::uoffset_t i = 0; i < tensor_count; ++i) {
     const tfl::Tensor* tensor = subgraph.tensors()->Get(i);
     graph.tensors.push_back(
-        PERAXIS_TRY_NOTE(read_tensor(model, *tensor, budget), "in tensor {} '{}'", i, tensor_name(*tensor)));
+        PERAXIS_TRY_NOTE(read_tensor(file, *tensor, budget), "in tensor {} '{}'", i, tensor_name(*tensor)));
   }
   const size_t op_count = subgraph.operators() == nullptr ? 0 : subgraph.operators()->size();
   for (flatbuffers::uoffset_t i = 0; i < op_count; ++i) {
@@ -98,7 +75,7 @@ Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgr
     const int64_t links = int64_t{op.inputs() == nullptr ? 0 : op.inputs()->size()} +
                           int64_t{op.outputs() == nullptr ? 0 : op.outputs()->size()};
     PERAXIS_TRY(budget.take(links * 4));
-    graph.ops.push_back(PERAXIS_TRY(read_operator(model, op, i, tensor_count)));
+    graph.ops.push_back(PERAXIS_TRY(read_operator(file, op, i, tensor_count)));
   }
   graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
   graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
@@ -118,9 +95,9 @@ Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name
     copy.assign(bytes.begin(), bytes.end());
     bytes = copy;
   }
-  const tfl::Model& model = *PERAXIS_TRY(open_model(bytes));
-  const tfl::SubGraph& subgraph = *PERAXIS_TRY(only_subgraph(model));
-  ir::Graph graph = PERAXIS_TRY(read_graph(model, subgraph, bytes.size()));
+  const File file = PERAXIS_TRY(File::open(bytes));
+  const tfl::SubGraph& subgraph = *PERAXIS_TRY(only_subgraph(file.model()));
+  ir::Graph graph = PERAXIS_TRY(read_graph(file, subgraph));
   graph.name = std::move(name);
   return graph;
 }

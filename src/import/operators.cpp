@@ -237,7 +237,7 @@ Result<ir::Attributes> batch_matmul(const tfl::Operator& op) {
   return ir::Attributes{ir::BatchMatmulAttributes{source->adj_x(), source->adj_y()}};
 }
 
-Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op) {
+Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const tfl::Operator& op) {
   switch (kind) {
     case ir::OpKind::Add:
       return binary<tfl::AddOptions>(op);
@@ -282,7 +282,7 @@ Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op)
     case ir::OpKind::BatchMatmul:
       return batch_matmul(op);
     case ir::OpKind::DetectionPostProcess:
-      return read_detection(op);
+      return read_detection(PERAXIS_TRY(file.custom_options(op)));
     case ir::OpKind::Sub:
       return binary<tfl::SubOptions>(op);
     case ir::OpKind::StridedSlice:
@@ -342,14 +342,14 @@ Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* so
 
 }  // namespace
 
-Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& source, size_t index,
+Result<ir::Op> read_operator(const File& file, const tfl::Operator& source, size_t index,
                              size_t tensor_count) {
   ir::Op op;
-  op.kind = PERAXIS_TRY(read_kind(model, source, index));
+  op.kind = PERAXIS_TRY(read_kind(file.model(), source, index));
   const auto note = [&] { return fmt::format("in operator {} ({})", index, ir::op_name(op.kind)); };
   op.inputs = PERAXIS_TRY_NOTE(read_indices(source.inputs(), "input", tensor_count, true), "{}", note());
   op.outputs = PERAXIS_TRY_NOTE(read_indices(source.outputs(), "output", tensor_count, false), "{}", note());
-  op.attributes = PERAXIS_TRY_NOTE(read_attributes(op.kind, source), "{}", note());
+  op.attributes = PERAXIS_TRY_NOTE(read_attributes(file, op.kind, source), "{}", note());
   return op;
 }
 

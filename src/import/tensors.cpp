@@ -91,30 +91,16 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   return quant;
 }
 
-Status read_data(const tfl::Model& model, const tfl::Tensor& source, ir::Tensor& tensor, CopyBudget& budget) {
-  const auto* buffers = model.buffers();
-  const uint32_t index = source.buffer();
-  if (index == 0) return {};  // by convention the empty buffer
-  if (buffers == nullptr || index >= buffers->size() || buffers->Get(index) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "buffer {} does not exist; the file has {}", index,
-                buffers == nullptr ? 0 : buffers->size());
+Status read_data(const File& file, const tfl::Tensor& source, ir::Tensor& tensor, CopyBudget& budget) {
+  const std::span<const uint8_t> data = PERAXIS_TRY(file.buffer(source.buffer()));
+  if (data.empty()) return {};
+  if (static_cast<int64_t>(data.size()) != tensor.bytes()) {
+    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", source.buffer(),
+                data.size(), ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
   }
-  const tfl::Buffer& buffer = *buffers->Get(index);
-  if (buffer.offset() > 1 || buffer.size() > 1) {  // 1 is a placeholder some writers leave
-    return fail(
-        ErrorCode::Unsupported,
-        "buffer {} keeps {} bytes outside the table (offset {}), as files above 2 GB do; not supported",
-        index, buffer.size(), buffer.offset());
-  }
-  const auto* data = buffer.data();
-  if (data == nullptr || data->size() == 0) return {};
-  if (static_cast<int64_t>(data->size()) != tensor.bytes()) {
-    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", index,
-                data->size(), ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
-  }
-  PERAXIS_TRY(budget.take(data->size()));
+  PERAXIS_TRY(budget.take(static_cast<int64_t>(data.size())));
   tensor.is_constant = true;
-  tensor.data.assign(data->begin(), data->end());
+  tensor.data.assign(data.begin(), data.end());
   return {};
 }
 
@@ -124,7 +110,7 @@ std::string tensor_name(const tfl::Tensor& tensor) {
   return tensor.name() == nullptr ? std::string() : tensor.name()->str();
 }
 
-Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& source, CopyBudget& budget) {
+Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& source, CopyBudget& budget) {
   ir::Tensor tensor;
   PERAXIS_TRY(budget.take(source.name() == nullptr ? 0 : int64_t{source.name()->size()}));
   tensor.name = tensor_name(source);
@@ -133,7 +119,7 @@ Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& sourc
   if (source.is_variable()) return fail(ErrorCode::Unsupported, "variable tensors (state) are not supported");
   tensor.shape = PERAXIS_TRY(read_shape(source));
   tensor.quant = PERAXIS_TRY(read_quantization(source, tensor.shape, budget));
-  PERAXIS_TRY(read_data(model, source, tensor, budget));
+  PERAXIS_TRY(read_data(file, source, tensor, budget));
   return tensor;
 }
 

@@ -1,11 +1,11 @@
 // Shared by the parts of the TFLite importer; not for other folders.
 #pragma once
 
-#include <tflite_generated.h>
-
 #include <cstdint>
+#include <span>
 #include <string>
 
+#include "import/file.hpp"
 #include "ir/graph.hpp"
 
 namespace peraxis::import {
@@ -32,13 +32,12 @@ class CopyBudget {
 std::string tensor_name(const tfl::Tensor& tensor);
 
 // The name, type, shape, quantization and constant data of one tensor.
-Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& tensor, CopyBudget& budget);
+Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, CopyBudget& budget);
 
 // The options of TFLite_Detection_PostProcess.
-Result<ir::Attributes> read_detection(const tfl::Operator& op);
+Result<ir::Attributes> read_detection(std::span<const uint8_t> bytes);
 
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
-Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index,
-                             size_t tensor_count);
+Result<ir::Op> read_operator(const File& file, const tfl::Operator& op, size_t index, size_t tensor_count);
 
 }  // namespace peraxis::import

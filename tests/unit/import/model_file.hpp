@@ -41,6 +41,7 @@ struct OpSpec {
   tfl::BuiltinOptions options_type = tfl::BuiltinOptions::NONE;
   std::function<flatbuffers::Offset<void>(Builder&)> options;
   std::vector<uint8_t> custom_options = {};
+  uint64_t large_options_offset = 0, large_options_size = 0;
 };
 
 struct ModelSpec {
@@ -103,8 +104,9 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   for (const OpSpec& op : spec.ops) {
     const flatbuffers::Offset<void> options = op.options ? op.options(builder) : flatbuffers::Offset<void>();
     ops.push_back(tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type,
-                                            options,
-                                            op.custom_options.empty() ? nullptr : &op.custom_options));
+                                            options, op.custom_options.empty() ? nullptr : &op.custom_options,
+                                            tfl::CustomOptionsFormat::FLEXBUFFERS, nullptr, nullptr,
+                                            op.large_options_offset, op.large_options_size));
   }
   std::vector<flatbuffers::Offset<tfl::SubGraph>> subgraphs;
   for (int i = 0; i < spec.subgraphs; ++i) {
@@ -119,6 +121,30 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   tfl::FinishModelBuffer(builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
                                                          spec.no_buffers ? nullptr : &buffers));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// The same with the data of every buffer behind the tables, at multiples of 16 moved on by `shift`.
+inline std::vector<uint8_t> build_data_behind(ModelSpec spec, size_t shift = 0) {
+  std::vector<std::vector<uint8_t>> data;
+  for (BufferSpec& buffer : spec.buffers) {
+    data.push_back(std::move(buffer.data));
+    buffer.data.clear();
+    if (!data.back().empty()) buffer = {{}, 1000000, data.back().size()};
+  }
+  const size_t tables = build(spec).size();  // the numbers' values do not change the size
+  size_t end = tables;
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (data[i].empty()) continue;
+    spec.buffers[i].offset = (end + 15) / 16 * 16 + shift;
+    end = spec.buffers[i].offset + data[i].size();
+  }
+  std::vector<uint8_t> file = build(spec);
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (data[i].empty()) continue;
+    file.resize(spec.buffers[i].offset);
+    file.insert(file.end(), data[i].begin(), data[i].end());
+  }
+  return file;
 }
 
 // CONV_2D: tensor 0 in [1,4,5,2], 1 weights [3,1,1,2] per-axis, 2 bias [3], 3 out [1,4,5,3].

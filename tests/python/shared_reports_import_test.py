@@ -1,0 +1,38 @@
+"""Files as exporters write them, collected after public reports: read to the byte, or refused in so many words.
+
+`shared/models/reports` holds them, with LiteRT's outputs. `exact` on the machine model and `--device cpu` must both
+give these.
+
+Needs numpy and the shared models (PERAXIS_SHARED). Run by pytest, or as a program.
+"""
+import numpy as np
+import pytest
+
+import peraxis_runs
+from peraxis_runs import golden_sets, run
+
+peraxis_runs.need_binary()
+REPORTS = peraxis_runs.need_shared_models() / "reports"
+if not REPORTS.is_dir():
+    peraxis_runs.skip(f"no {REPORTS}")
+
+READ = {
+    "b01_buffer_offsets_all": (),
+    "real_aeq_mobilenet_v1_025_a8w8_offsets": (),
+}
+
+
+@pytest.mark.parametrize("device", ("sim", "cpu"))
+@pytest.mark.parametrize("name", READ)
+def test_outputs_are_byte_identical(name, device, tmp_path):
+    sets = golden_sets(REPORTS / f"{name}.npz")
+    assert sets
+    for inputs, outputs in sets:
+        got, _ = run(REPORTS / f"{name}.tflite", inputs, tmp_path, "--device", device, "--accuracy", "exact", *READ[name])
+        assert len(got) == len(outputs)
+        for a, b in zip(got, outputs):
+            assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+if __name__ == "__main__":
+    peraxis_runs.main(__file__)
