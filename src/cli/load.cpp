@@ -41,6 +41,12 @@ Error located(Error error, const std::string& path) {
   return error;
 }
 
+Result<ir::Graph> read_model(std::span<const uint8_t> bytes, std::string name, const ModelOptions& options) {
+  ir::Graph graph = PERAXIS_TRY(import::import_tflite(bytes, std::move(name), {options.signature}));
+  PERAXIS_TRY(ir::verify(graph));
+  return graph;
+}
+
 }  // namespace
 
 std::string describe_content(std::span<const uint8_t> bytes) {
@@ -58,39 +64,51 @@ std::string describe_content(std::span<const uint8_t> bytes) {
   return {};
 }
 
-Result<Loaded> load(const std::string& path) {
+CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
   Loaded loaded;
   loaded.path = path;
   Result<std::vector<uint8_t>> read = base::read_file(path);
-  if (!read) return tl::unexpected<Error>(located(std::move(read).error(), path));
+  if (!read) return tl::unexpected<CliError>(located(std::move(read).error(), path));
   const std::vector<uint8_t>& bytes = *read;
   loaded.hash = base::hash64(bytes);
   if (exe::looks_like_executable(bytes)) {
+    if (!options.signature.empty())
+      return usage("--signature is for models; {} is an executable, already compiled", path);
     Result<exe::Executable> executable = exe::read(bytes);
-    if (!executable) return tl::unexpected<Error>(located(std::move(executable).error(), path));
+    if (!executable) return tl::unexpected<CliError>(located(std::move(executable).error(), path));
     loaded.executable = std::move(*executable);
     return loaded;
   }
   if (!import::looks_like_tflite(bytes)) {
     const std::string what = describe_content(bytes);
-    return fail(ErrorCode::InvalidModel, "{} is neither a TFLite model nor a peraxis executable{}{}", path,
-                what.empty() ? "" : "; it looks like ", what);
+    return tl::unexpected<CliError>(
+        Error{ErrorCode::InvalidModel,
+              fmt::format("{} is neither a TFLite model nor a peraxis executable{}{}", path,
+                          what.empty() ? "" : "; it looks like ", what),
+              {}});
   }
-  Result<ir::Graph> graph = import::import_tflite(bytes, std::filesystem::path(path).stem().string());
-  if (!graph) return tl::unexpected<Error>(located(std::move(graph).error(), path));
-  if (const Status verified = ir::verify(*graph); !verified)
-    return tl::unexpected<Error>(located(verified.error(), path));
+  Result<ir::Graph> graph = read_model(bytes, std::filesystem::path(path).stem().string(), options);
+  if (!graph) return tl::unexpected<CliError>(located(std::move(graph).error(), path));
+  loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
   loaded.model = std::move(*graph);
   return loaded;
 }
 
-Result<Loaded> load_model(const std::string& path) {
-  Loaded loaded = PERAXIS_TRY(load(path));
+CliResult<Loaded> load_model(const std::string& path, const ModelOptions& options) {
+  Loaded loaded = PERAXIS_TRY(load(path, options));
   if (!loaded.model)
-    return fail(ErrorCode::InvalidModel,
-                "{} is an executable, already compiled; this command takes a TFLite model", path);
+    return tl::unexpected<CliError>(
+        Error{ErrorCode::InvalidModel,
+              fmt::format("{} is an executable, already compiled; this command takes a TFLite model", path),
+              {}});
   simplify(loaded);
   return loaded;
+}
+
+Result<std::vector<import::OperatorCount>> count_operators(const std::string& path,
+                                                           const ModelOptions& options) {
+  const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(path));
+  return import::count_operators(bytes, {options.signature});
 }
 
 void simplify(Loaded& loaded) {

@@ -7,26 +7,37 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "cli/cli.hpp"
 #include "cli/output.hpp"
 #include "exe/executable.hpp"
+#include "import/import.hpp"
 #include "ir/graph.hpp"
 #include "passes/passes.hpp"
 
 namespace peraxis::cli {
 
-// Exactly one of the two is there.
+// What of a TFLite file is read.
+struct ModelOptions {
+  std::string signature;  // --signature: the key of the subgraph to take
+};
+
+// Exactly one of model and executable is there.
 struct Loaded {
   std::string path;   // as given
   uint64_t hash = 0;  // xxh64 of the file
   std::optional<ir::Graph> model;
   std::optional<exe::Executable> executable;
-  std::vector<passes::Change> changes;  // what load_model's passes did
+  std::vector<import::Signature> signatures;  // of a model
+  std::vector<passes::Change> changes;        // what load_model's passes did
 };
 
 // Errors name the path and, when it is neither, what the file looks like instead.
-Result<Loaded> load(const std::string& path);
+CliResult<Loaded> load(const std::string& path, const ModelOptions& options);
 // Refuses executables. The model as the compiler takes it: passes/ have been over it (simplify).
-Result<Loaded> load_model(const std::string& path);
+CliResult<Loaded> load_model(const std::string& path, const ModelOptions& options);
+// The operators of a model, read or not, each kind and version once.
+Result<std::vector<import::OperatorCount>> count_operators(const std::string& path,
+                                                           const ModelOptions& options);
 // Runs the passes over the model. Indices stay the file's; what the passes add is behind.
 void simplify(Loaded& loaded);
 // "graph: 3 paddings taken into convolutions\n"; empty when nothing changed.

@@ -156,6 +156,12 @@ CLI::Option* not_empty(CLI::Option* option) {
       [](const std::string& value) { return value.empty() ? "an empty name" : std::string(); });
 }
 
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  not_empty(app.add_option("--signature", options.signature,
+                           "the part of a model with several entries: the one with this signature key"))
+      ->type_name("KEY");
+}
+
 void add_threads_option(CLI::App& app, int& threads) {
   app.add_option("--threads", threads, "threads of the CPU kernels and host steps; the results are the same")
       ->check(CLI::Range(1, kMaxThreads))

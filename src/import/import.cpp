@@ -12,21 +12,12 @@ namespace peraxis::import {
 
 namespace {
 
-// The verifier measures alignment from the start of the bytes; fields of up to 64 bits are read in place.
-bool aligned(std::span<const uint8_t> bytes) {
-  return reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0;
-}
-
-Result<const tfl::SubGraph*> only_subgraph(const tfl::Model& model) {
-  const auto* subgraphs = model.subgraphs();
-  if (subgraphs == nullptr || subgraphs->size() == 0 || subgraphs->Get(0) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "the file has no subgraph");
-  }
-  if (subgraphs->size() > 1) {
-    return fail(ErrorCode::Unsupported, "the file has {} subgraphs (control flow); only one is supported",
-                subgraphs->size());
-  }
-  return subgraphs->Get(0);
+// The bytes at a multiple of 8: the verifier measures alignment from their start, and fields of up to 64 bits
+// are read in place.
+std::span<const uint8_t> aligned(std::span<const uint8_t> bytes, std::vector<uint8_t>& copy) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0) return bytes;
+  copy.assign(bytes.begin(), bytes.end());
+  return copy;
 }
 
 Result<std::vector<int32_t>> read_ends(const flatbuffers::Vector<int32_t>* source, const char* what,
@@ -85,21 +76,64 @@ Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Signature> signatures_of(const File& file) {
+  std::vector<Signature> out;
+  if (file.model().signature_defs() == nullptr) return out;
+  for (const tfl::SignatureDef* signature : *file.model().signature_defs()) {
+    const auto* key = signature->signature_key();
+    out.push_back({key == nullptr ? std::string() : key->str(), signature->subgraph_index()});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature) {
+  const auto* subgraphs = file.model().subgraphs();
+  if (subgraphs == nullptr || subgraphs->size() == 0 || subgraphs->Get(0) == nullptr) {
+    return fail(ErrorCode::InvalidModel, "the file has no subgraph");
+  }
+  if (signature.empty()) return subgraphs->Get(0);
+  std::string keys;
+  for (const Signature& entry : signatures_of(file)) {
+    if (entry.key == signature) {
+      if (entry.subgraph < subgraphs->size()) return subgraphs->Get(entry.subgraph);
+      return fail(ErrorCode::InvalidModel, "signature '{}' names subgraph {}, the file has {}", signature,
+                  entry.subgraph, subgraphs->size());
+    }
+    keys += fmt::format("{}'{}'", keys.empty() ? "" : ", ", entry.key);
+  }
+  return fail(ErrorCode::InvalidArgument, "the file has no signature '{}'; {}", signature,
+              keys.empty() ? "it has none at all" : "its signatures are " + keys);
+}
+
 bool looks_like_tflite(std::span<const uint8_t> bytes) {
   return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0;
 }
 
-Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name) {
+Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name,
+                                const ImportOptions& options) {
   std::vector<uint8_t> copy;
-  if (!aligned(bytes)) {
-    copy.assign(bytes.begin(), bytes.end());
-    bytes = copy;
-  }
-  const File file = PERAXIS_TRY(File::open(bytes));
-  const tfl::SubGraph& subgraph = *PERAXIS_TRY(only_subgraph(file.model()));
+  const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
+  const tfl::SubGraph& subgraph = *PERAXIS_TRY(choose_subgraph(file, options.signature));
+  PERAXIS_TRY(check_codes(file, subgraph));
   ir::Graph graph = PERAXIS_TRY(read_graph(file, subgraph));
   graph.name = std::move(name);
   return graph;
+}
+
+Result<std::vector<OperatorCount>> count_operators(std::span<const uint8_t> bytes,
+                                                   const ImportOptions& options) {
+  std::vector<uint8_t> copy;
+  const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
+  return count_codes(file, *PERAXIS_TRY(choose_subgraph(file, options.signature)));
+}
+
+Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> copy;
+  return signatures_of(PERAXIS_TRY(File::open(aligned(bytes, copy))));
 }
 
 }  // namespace peraxis::import

@@ -10,8 +10,6 @@ namespace peraxis::import {
 
 namespace {
 
-constexpr const char* kDetectionName = "TFLite_Detection_PostProcess";
-
 Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
   switch (type) {
     case tfl::ActivationFunctionType::NONE:
@@ -302,29 +300,6 @@ Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const 
   }
 }
 
-// Old files hold the operator in a byte, new ones in an int32 beside it (the byte then says 127 when the
-// value does not fit): the larger of the two is meant.
-Result<ir::OpKind> read_kind(const tfl::Model& model, const tfl::Operator& op, size_t index) {
-  const auto* codes = model.operator_codes();
-  if (codes == nullptr || op.opcode_index() >= codes->size() || codes->Get(op.opcode_index()) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "operator {} names operator code {}, the file has {}", index,
-                op.opcode_index(), codes == nullptr ? 0 : codes->size());
-  }
-  const tfl::OperatorCode& entry = *codes->Get(op.opcode_index());
-  const int32_t code =
-      std::max(int32_t{entry.deprecated_builtin_code()}, static_cast<int32_t>(entry.builtin_code()));
-  if (code == static_cast<int32_t>(tfl::BuiltinOperator::CUSTOM)) {
-    if (entry.custom_code() != nullptr && entry.custom_code()->str() == kDetectionName)
-      return ir::OpKind::DetectionPostProcess;
-    return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported",
-                index, entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
-  }
-  if (const auto kind = ir::op_kind_from_tflite(code)) return *kind;
-  const char* name = tfl::EnumNameBuiltinOperator(static_cast<tfl::BuiltinOperator>(code));
-  return fail(ErrorCode::Unsupported, "operator {} is {} (code {}), which is not supported", index,
-              *name == '\0' ? "of an unknown kind" : name, code);
-}
-
 Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* source, const char* what,
                                           size_t tensor_count, bool may_be_absent) {
   std::vector<int32_t> out;
@@ -345,7 +320,9 @@ Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* so
 Result<ir::Op> read_operator(const File& file, const tfl::Operator& source, size_t index,
                              size_t tensor_count) {
   ir::Op op;
-  op.kind = PERAXIS_TRY(read_kind(file.model(), source, index));
+  const OperatorCode code = PERAXIS_TRY(read_code(file, source, index));
+  if (!code.kind) return fail(ErrorCode::Internal, "operator {} is of no known kind", index);
+  op.kind = *code.kind;
   const auto note = [&] { return fmt::format("in operator {} ({})", index, ir::op_name(op.kind)); };
   op.inputs = PERAXIS_TRY_NOTE(read_indices(source.inputs(), "input", tensor_count, true), "{}", note());
   op.outputs = PERAXIS_TRY_NOTE(read_indices(source.outputs(), "output", tensor_count, false), "{}", note());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "import/file.hpp"
+#include "import/import.hpp"
 #include "ir/graph.hpp"
 
 namespace peraxis::import {
@@ -36,6 +37,15 @@ Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, Copy
 
 // The options of TFLite_Detection_PostProcess.
 Result<ir::Attributes> read_detection(std::span<const uint8_t> bytes);
+
+// What the operator's code says. `index`: of the operator, for the message.
+Result<OperatorCode> read_code(const File& file, const tfl::Operator& op, size_t index);
+Result<std::vector<OperatorCount>> count_codes(const File& file, const tfl::SubGraph& subgraph);
+// Refuses a subgraph with operators that are not read, and names all of them.
+Status check_codes(const File& file, const tfl::SubGraph& subgraph);
+
+// The subgraph of the signature with this key, the first one when it is empty.
+Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature);
 
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
 Result<ir::Op> read_operator(const File& file, const tfl::Operator& op, size_t index, size_t tensor_count);

@@ -19,6 +19,12 @@ if not REPORTS.is_dir():
 READ = {
     "b01_buffer_offsets_all": (),
     "real_aeq_mobilenet_v1_025_a8w8_offsets": (),
+    "b02_subgraphs_second_unused": (),
+}
+REFUSED = {
+    "b02_subgraphs_if": ("operator 0 is IF (code 118): it runs another subgraph",),
+    "b03_stateful_wake_word_one_layer": ("operator 0 is CALL_ONCE", "operator 1 is VAR_HANDLE", "it keeps state"),
+    "b10_identifier_op_version_99": ("operator 0 and 1 more are CONV_2D (code 3): version 99, but LiteRT 2.3.0 knows 1 to 8",),
 }
 
 
@@ -32,6 +38,14 @@ def test_outputs_are_byte_identical(name, device, tmp_path):
         assert len(got) == len(outputs)
         for a, b in zip(got, outputs):
             assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_say_why(name):
+    with pytest.raises(peraxis_runs.Failed) as refusal:
+        peraxis_runs.peraxis("inspect", REPORTS / f"{name}.tflite")
+    for text in ("exit code 1", *REFUSED[name]):
+        assert text in str(refusal.value)
 
 
 if __name__ == "__main__":

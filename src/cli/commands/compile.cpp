@@ -19,6 +19,7 @@ namespace peraxis::cli {
 namespace {
 
 struct CompileOptions {
+  ModelOptions reading;
   std::string model, output;
   BuildOptions build;
   std::string target = "rk3588";
@@ -94,7 +95,7 @@ CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
   PERAXIS_TRY(check_output(options.output, options.model));
-  const Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
   const compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
@@ -128,6 +129,7 @@ void add_compile(CLI::App& app, CliStatus& outcome) {
       ->capture_default_str();
   app.add_flag("--no-fallback", options->build.no_fallback,
                "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
+  add_model_options(app, options->reading);
   app.add_flag("--json", options->json, "one JSON document on stdout");
   app.callback([options, &outcome] { outcome = compile_command(*options); });
 }

@@ -21,6 +21,7 @@ namespace peraxis::cli {
 namespace {
 
 struct PlanOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   InputOptions inputs;
@@ -248,7 +249,7 @@ void print_rows_csv(const Report& report) {
 
 CliResult<Report> make_report(const PlanOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
-  Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   Report report;
   report.graph = std::move(*loaded.model);
   report.changes = std::move(loaded.changes);
@@ -350,6 +351,7 @@ void add_plan(CLI::App& app, CliStatus& outcome) {
   app.add_flag("--all-strategies", options->all_strategies,
                "every strategy planned, run on the machine model and compared");
   add_build_options(app, options->build);
+  add_model_options(app, options->reading);
   auto* json = app.add_flag("--json", options->json, "one JSON document on stdout");
   app.add_flag("--csv", options->csv, "comma-separated values on stdout")->excludes(json);
   app.add_option("--threads", options->threads, "threads; 0: as many as the machine has")

@@ -23,6 +23,7 @@ namespace peraxis::cli {
 namespace {
 
 struct RunOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   InputOptions inputs;
@@ -222,7 +223,7 @@ void print_run(const RunOptions& options, const Run& run) {
 
 CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   const double start = now_ms();
-  loaded = PERAXIS_TRY(load(options.model));
+  loaded = PERAXIS_TRY(load(options.model, options.reading));
   PERAXIS_TRY(check_usage(options, loaded));
   if (loaded.model) {
     if (options.device != "cpu") simplify(loaded);
@@ -326,6 +327,7 @@ void add_run(CLI::App& app, CliStatus& outcome) {
       ->type_name("DIR");
   not_empty(app.add_option("--dump-tensors", options->dump, "every activation by tensor index"))
       ->type_name("F.npz");
+  add_model_options(app, options->reading);
   app.add_flag("--json", options->json, "one JSON document on stdout");
   add_threads_option(app, options->threads);
   app.callback([options, &outcome] { outcome = run_command(*options); });

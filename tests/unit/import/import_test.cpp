@@ -88,6 +88,45 @@ TEST(Import, ABatchLeftOpenIsTakenAsOne) {
   EXPECT_TRUE(import_spec(model));
 }
 
+TEST(Import, SignaturesChooseTheSubgraph) {
+  ModelSpec model = test::conv_model();
+  model.subgraphs = 2;
+  model.signatures = {{"first", 0}, {"second", 1}, {"lost", 2}};
+  const std::vector<uint8_t> bytes = test::build(model);
+  for (const char* key : {"", "first", "second"}) EXPECT_TRUE(import_tflite(bytes, "test", {key})) << key;
+  EXPECT_THAT(import_tflite(bytes, "test", {"third"}).error().message,
+              HasSubstr("no signature 'third'; its signatures are 'first', 'second', 'lost'"));
+  EXPECT_THAT(import_tflite(bytes, "test", {"lost"}).error().message,
+              HasSubstr("signature 'lost' names subgraph 2, the file has 2"));
+  const auto signatures = read_signatures(bytes);
+  ASSERT_TRUE(signatures);
+  ASSERT_EQ(signatures->size(), 3U);
+  EXPECT_EQ((*signatures)[1].key, "second");
+  EXPECT_EQ((*signatures)[1].subgraph, 1U);
+}
+
+TEST(Import, OperatorsAreCountedByKindAndVersion) {
+  ModelSpec model = test::conv_model();
+  model.codes = {{3, 3, ""}, {32, 32, "Mine"}, {3, 3, "", 2}};
+  for (const uint32_t code : {1U, 0U, 1U, 2U}) {
+    test::OpSpec op = model.ops[0];
+    op.code = code;
+    model.ops.push_back(op);
+  }
+  const auto counts = count_operators(test::build(model));
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(counts->size(), 3U);
+  EXPECT_EQ((*counts)[0].name, "CONV_2D");
+  EXPECT_EQ((*counts)[0].count, 2);
+  EXPECT_TRUE((*counts)[0].refusal.empty());
+  EXPECT_EQ((*counts)[1].name, "Mine");
+  EXPECT_EQ((*counts)[1].count, 2);
+  EXPECT_EQ((*counts)[1].first, 1U);
+  EXPECT_EQ((*counts)[1].refusal, "not supported");
+  EXPECT_EQ((*counts)[2].version, 2);
+  EXPECT_EQ((*counts)[2].first, 4U);
+}
+
 TEST(Import, LooksLikeTflite) {
   const std::vector<uint8_t> bytes = test::build(test::conv_model());
   EXPECT_TRUE(looks_like_tflite(bytes));
@@ -159,7 +198,6 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Break{"version", [](ModelSpec& m) { m.version = 4; }, kUnsupported, "schema version 4; only 3"},
         Break{"no_subgraph", [](ModelSpec& m) { m.subgraphs = 0; }, kInvalid, "no subgraph"},
-        Break{"two_subgraphs", [](ModelSpec& m) { m.subgraphs = 2; }, kUnsupported, "2 subgraphs"},
         Break{"no_buffers", [](ModelSpec& m) { m.no_buffers = true; }, kInvalid, "buffer 1 does not exist"},
         Break{"input_index", [](ModelSpec& m) { m.inputs = {4}; }, kInvalid,
               "graph input 0 is tensor 4, the file has 4"},
@@ -174,13 +212,22 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"op_code_index", [](ModelSpec& m) { m.ops[0].code = 1; }, kInvalid,
               "operator 0 names operator code 1, the file has 1"},
         Break{"unknown_operator", [](ModelSpec& m) { m.codes = {{16, 16, ""}}; }, kUnsupported,
-              "operator 0 is LSTM (code 16), which is not supported"},
+              "operator 0 is LSTM (code 16): not supported"},
         Break{"nonsense_operator", [](ModelSpec& m) { m.codes = {{-5, -100, ""}}; }, kUnsupported,
               "operator 0 is of an unknown kind (code -5)"},
         Break{"future_operator", [](ModelSpec& m) { m.codes = {{0, 1 << 30, ""}}; }, kUnsupported,
               "(code 1073741824)"},
         Break{"custom", [](ModelSpec& m) { m.codes = {{32, 32, "FlexErf"}}; }, kUnsupported,
-              "operator 0 is the custom operator 'FlexErf', which is not supported"},
+              "operator 0 is the custom operator 'FlexErf': it runs inside TensorFlow"},
+        Break{"op_version", [](ModelSpec& m) { m.codes[0].version = 9; }, kUnsupported,
+              "operator 0 is CONV_2D (code 3): version 9, but LiteRT 2.3.0 knows 1 to 8"},
+        Break{"version_zero", [](ModelSpec& m) { m.codes[0].version = 0; }, kUnsupported, "version 0, but"},
+        Break{"other_chip", [](ModelSpec& m) { m.codes = {{32, 32, "ethos-u"}}; }, kUnsupported,
+              "the file was compiled for Arm's Ethos-U; bring the TFLite file that was given to Vela"},
+        Break{"control_flow", [](ModelSpec& m) { m.codes = {{118, 118, ""}}; }, kUnsupported,
+              "operator 0 is IF (code 118): it runs another subgraph"},
+        Break{"state", [](ModelSpec& m) { m.codes = {{127, 142, ""}}; }, kUnsupported,
+              "operator 0 is VAR_HANDLE (code 142): it keeps state"},
         Break{"detection_without_options",
               [](ModelSpec& m) { m.codes = {{32, 32, "TFLite_Detection_PostProcess"}}; }, kInvalid,
               "it has no options\n  in operator 0 (detection_post_process)"},

@@ -31,6 +31,7 @@ struct CodeSpec {
   int8_t deprecated = 0;
   int32_t builtin = 0;
   std::string custom;
+  int32_t version = 1;
 };
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -52,6 +53,7 @@ struct ModelSpec {
   std::vector<OpSpec> ops;
   std::vector<int32_t> inputs, outputs;
   int subgraphs = 1;
+  std::vector<std::pair<std::string, uint32_t>> signatures;  // key, subgraph
   bool no_buffers = false;
 
   int32_t add(TensorSpec tensor) {
@@ -94,9 +96,9 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   Builder builder;
   std::vector<flatbuffers::Offset<tfl::OperatorCode>> codes;
   for (const CodeSpec& code : spec.codes) {
-    codes.push_back(tfl::CreateOperatorCodeDirect(builder, code.deprecated,
-                                                  code.custom.empty() ? nullptr : code.custom.c_str(), 1,
-                                                  static_cast<tfl::BuiltinOperator>(code.builtin)));
+    codes.push_back(tfl::CreateOperatorCodeDirect(
+        builder, code.deprecated, code.custom.empty() ? nullptr : code.custom.c_str(), code.version,
+        static_cast<tfl::BuiltinOperator>(code.builtin)));
   }
   std::vector<flatbuffers::Offset<tfl::Tensor>> tensors;
   for (const TensorSpec& tensor : spec.tensors) tensors.push_back(build_tensor(builder, tensor));
@@ -118,8 +120,13 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
     buffers.push_back(tfl::CreateBufferDirect(builder, buffer.data.empty() ? nullptr : &buffer.data,
                                               buffer.offset, buffer.size));
   }
-  tfl::FinishModelBuffer(builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
-                                                         spec.no_buffers ? nullptr : &buffers));
+  std::vector<flatbuffers::Offset<tfl::SignatureDef>> signatures;
+  for (const auto& [key, subgraph] : spec.signatures) {
+    signatures.push_back(tfl::CreateSignatureDefDirect(builder, nullptr, nullptr, key.c_str(), subgraph));
+  }
+  tfl::FinishModelBuffer(
+      builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
+                                      spec.no_buffers ? nullptr : &buffers, nullptr, nullptr, &signatures));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
