@@ -2,12 +2,14 @@
 #include "cli/load.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <string_view>
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "import/import.hpp"
+#include "passes/resolve_shapes.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -41,10 +43,31 @@ Error located(Error error, const std::string& path) {
   return error;
 }
 
-Result<ir::Graph> read_model(std::span<const uint8_t> bytes, std::string name, const ModelOptions& options) {
-  ir::Graph graph = PERAXIS_TRY(import::import_tflite(bytes, std::move(name), {options.signature}));
-  PERAXIS_TRY(ir::verify(graph));
-  return graph;
+// "1x320x320x3".
+std::optional<std::vector<int32_t>> parse_shape(std::string_view text) {
+  std::vector<int32_t> shape;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (true) {
+    int32_t size = 0;
+    const auto [rest, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 1) return std::nullopt;
+    shape.push_back(size);
+    if (rest == end) return shape;
+    if (*rest != 'x') return std::nullopt;
+    at = rest + 1;
+  }
+}
+
+Status read_model(std::span<const uint8_t> bytes, const import::ImportOptions& options, Loaded& loaded) {
+  ir::Graph graph =
+      PERAXIS_TRY(import::import_tflite(bytes, std::filesystem::path(loaded.path).stem().string(), options));
+  if (const int64_t count = PERAXIS_TRY(passes::resolve_shapes(graph)); count > 0)
+    loaded.changes.push_back(
+        {"resolve_shapes", "operators of constants computed for shapes and weights", count});
+  loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
+  loaded.model = std::move(graph);
+  return {};
 }
 
 }  // namespace
@@ -65,6 +88,7 @@ std::string describe_content(std::span<const uint8_t> bytes) {
 }
 
 CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
+  const import::ImportOptions importing = PERAXIS_TRY(import_options(options));
   Loaded loaded;
   loaded.path = path;
   Result<std::vector<uint8_t>> read = base::read_file(path);
@@ -72,8 +96,8 @@ CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
   const std::vector<uint8_t>& bytes = *read;
   loaded.hash = base::hash64(bytes);
   if (exe::looks_like_executable(bytes)) {
-    if (!options.signature.empty())
-      return usage("--signature is for models; {} is an executable, already compiled", path);
+    if (options.given())
+      return usage("--signature and --shape are for models; {} is an executable, already compiled", path);
     Result<exe::Executable> executable = exe::read(bytes);
     if (!executable) return tl::unexpected<CliError>(located(std::move(executable).error(), path));
     loaded.executable = std::move(*executable);
@@ -87,10 +111,8 @@ CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
                           what.empty() ? "" : "; it looks like ", what),
               {}});
   }
-  Result<ir::Graph> graph = read_model(bytes, std::filesystem::path(path).stem().string(), options);
-  if (!graph) return tl::unexpected<CliError>(located(std::move(graph).error(), path));
-  loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
-  loaded.model = std::move(*graph);
+  if (Status status = read_model(bytes, importing, loaded); !status)
+    return tl::unexpected<CliError>(located(std::move(status).error(), path));
   return loaded;
 }
 
@@ -105,14 +127,28 @@ CliResult<Loaded> load_model(const std::string& path, const ModelOptions& option
   return loaded;
 }
 
-Result<std::vector<import::OperatorCount>> count_operators(const std::string& path,
-                                                           const ModelOptions& options) {
+CliResult<import::ImportOptions> import_options(const ModelOptions& options) {
+  import::ImportOptions out;
+  out.signature = options.signature;
+  for (const std::string& text : options.shapes) {
+    const size_t split = text.rfind('=');
+    const auto shape = split == std::string::npos ? std::nullopt : parse_shape(text.substr(split + 1));
+    if (!shape)
+      return usage("--shape: '{}' is not INPUT=SIZES, like 'images'=1x320x320x3 or 0=1x320x320x3", text);
+    out.shapes.emplace_back(text.substr(0, split), *shape);
+  }
+  return out;
+}
+
+CliResult<std::vector<import::OperatorCount>> count_operators(const std::string& path,
+                                                              const ModelOptions& options) {
+  const import::ImportOptions importing = PERAXIS_TRY(import_options(options));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(path));
-  return import::count_operators(bytes, {options.signature});
+  return PERAXIS_TRY(import::count_operators(bytes, importing));
 }
 
 void simplify(Loaded& loaded) {
-  loaded.changes = passes::run_all(*loaded.model);
+  for (passes::Change& change : passes::run_all(*loaded.model)) loaded.changes.push_back(change);
 }
 
 std::string changes_text(const std::vector<passes::Change>& changes) {

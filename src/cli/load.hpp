@@ -18,7 +18,9 @@ namespace peraxis::cli {
 
 // What of a TFLite file is read.
 struct ModelOptions {
-  std::string signature;  // --signature: the key of the subgraph to take
+  std::string signature;            // --signature: the key of the subgraph to take
+  std::vector<std::string> shapes;  // --shape: NAME=1x320x320x3
+  bool given() const { return !signature.empty() || !shapes.empty(); }
 };
 
 // Exactly one of model and executable is there.
@@ -36,8 +38,10 @@ CliResult<Loaded> load(const std::string& path, const ModelOptions& options);
 // Refuses executables. The model as the compiler takes it: passes/ have been over it (simplify).
 CliResult<Loaded> load_model(const std::string& path, const ModelOptions& options);
 // The operators of a model, read or not, each kind and version once.
-Result<std::vector<import::OperatorCount>> count_operators(const std::string& path,
-                                                           const ModelOptions& options);
+CliResult<std::vector<import::OperatorCount>> count_operators(const std::string& path,
+                                                              const ModelOptions& options);
+// What import takes; a usage error where a shape cannot be read.
+CliResult<import::ImportOptions> import_options(const ModelOptions& options);
 // Runs the passes over the model. Indices stay the file's; what the passes add is behind.
 void simplify(Loaded& loaded);
 // "graph: 3 paddings taken into convolutions\n"; empty when nothing changed.

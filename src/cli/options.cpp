@@ -160,6 +160,12 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   not_empty(app.add_option("--signature", options.signature,
                            "the part of a model with several entries: the one with this signature key"))
       ->type_name("KEY");
+  app.add_option("--shape", options.shapes,
+                 "another size of an input, by name or position: images=1x320x320x3; repeatable")
+      ->type_name("INPUT=SIZES")
+      ->type_size(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 void add_threads_option(CLI::App& app, int& threads) {

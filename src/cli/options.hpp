@@ -41,7 +41,7 @@ struct BuildOptions {
 void add_build_options(CLI::App& app, BuildOptions& options);
 // Refuses an empty file name: most likely an unset variable of a script.
 CLI::Option* not_empty(CLI::Option* option);
-// --signature.
+// --signature, --shape.
 void add_model_options(CLI::App& app, ModelOptions& options);
 // --threads, default 1.
 void add_threads_option(CLI::App& app, int& threads);

@@ -2,6 +2,7 @@
 // inside the bytes; what it cannot know (indices, sizes, counts) is checked where it is read.
 #include "import/import.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -46,19 +47,83 @@ void state_detection_shapes(ir::Graph& graph) {
     const std::vector<int32_t> shapes[] = {{1, count, 4}, {1, count}, {1, count}, {1}};
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       ir::Tensor& output = graph.tensors[static_cast<size_t>(op.outputs[i])];
-      if (output.shape.empty() && !output.is_constant) output.shape = shapes[i];
+      if (!output.shape.empty() || output.is_constant) continue;
+      output.shape = shapes[i];
+      output.open_shape = false;
     }
   }
 }
 
-Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph) {
+std::string input_names(const tfl::SubGraph& subgraph, const std::vector<int32_t>& inputs) {
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto tensor = static_cast<flatbuffers::uoffset_t>(inputs[i]);
+    text += fmt::format("{}{} '{}'", i == 0 ? "" : ", ", i, tensor_name(*subgraph.tensors()->Get(tensor)));
+  }
+  return text;
+}
+
+// How each tensor gets its shape.
+Result<std::vector<ShapeUse>> shape_uses(const tfl::SubGraph& subgraph, const std::vector<int32_t>& inputs,
+                                         const ImportOptions& options, size_t tensor_count) {
+  std::vector<ShapeUse> uses(tensor_count);
+  for (ShapeUse& use : uses) use.open = !options.shapes.empty();
+  for (const int32_t tensor : inputs) uses[static_cast<size_t>(tensor)].input = true;
+  for (const auto& [name, shape] : options.shapes) {
+    const auto named = [&, i = size_t{0}](int32_t tensor) mutable {
+      const tfl::Tensor& input = *subgraph.tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
+      return tensor_name(input) == name || std::to_string(i++) == name;
+    };
+    const auto found = std::find_if(inputs.begin(), inputs.end(), named);
+    if (found == inputs.end()) {
+      return fail(ErrorCode::InvalidArgument, "a shape is given for '{}', but the inputs are {}", name,
+                  input_names(subgraph, inputs));
+    }
+    uses[static_cast<size_t>(*found)].given = &shape;
+  }
+  return uses;
+}
+
+// Where LiteRT takes a RESHAPE's new shape from its options, the graph gets it as a constant behind the
+// file's tensors.
+Status state_reshape(ir::Graph& graph, size_t index, const tfl::Operator& source, CopyBudget& budget) {
+  const auto wanted = reshape_option(source, graph);
+  if (!wanted || wanted->empty() || graph.ops[index].kind != ir::OpKind::Reshape) return {};
+  const auto bytes = static_cast<int64_t>(wanted->size() * sizeof(int32_t));
+  PERAXIS_TRY(budget.take(bytes));
+  ir::Tensor shape;
+  shape.name = fmt::format("new_shape of operator {}", index);
+  shape.type = ir::DataType::Int32;
+  shape.shape = {static_cast<int32_t>(wanted->size())};
+  shape.is_constant = true;
+  shape.data.resize(static_cast<size_t>(bytes));
+  std::memcpy(shape.data.data(), wanted->data(), shape.data.size());
+  graph.ops[index].inputs.resize(1);
+  graph.ops[index].inputs.push_back(static_cast<int32_t>(graph.tensors.size()));
+  graph.tensors.push_back(std::move(shape));
+  return {};
+}
+
+// Tensors that no operator makes are open to nobody.
+void close_unmade(ir::Graph& graph) {
+  std::vector<bool> made(graph.tensors.size());
+  for (const ir::Op& op : graph.ops)
+    for (const int32_t tensor : op.outputs) made[static_cast<size_t>(tensor)] = true;
+  for (size_t i = 0; i < made.size(); ++i)
+    if (!made[i]) graph.tensors[i].open_shape = false;
+}
+
+Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, const ImportOptions& options) {
   ir::Graph graph;
   CopyBudget budget(file.bytes());
   const size_t tensor_count = subgraph.tensors() == nullptr ? 0 : subgraph.tensors()->size();
+  graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
+  graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
+  const std::vector<ShapeUse> uses = PERAXIS_TRY(shape_uses(subgraph, graph.inputs, options, tensor_count));
   for (flatbuffers::uoffset_t i = 0; i < tensor_count; ++i) {
     const tfl::Tensor* tensor = subgraph.tensors()->Get(i);
-    graph.tensors.push_back(
-        PERAXIS_TRY_NOTE(read_tensor(file, *tensor, budget), "in tensor {} '{}'", i, tensor_name(*tensor)));
+    graph.tensors.push_back(PERAXIS_TRY_NOTE(read_tensor(file, *tensor, uses[i], budget), "in tensor {} '{}'",
+                                             i, tensor_name(*tensor)));
   }
   const size_t op_count = subgraph.operators() == nullptr ? 0 : subgraph.operators()->size();
   for (flatbuffers::uoffset_t i = 0; i < op_count; ++i) {
@@ -67,10 +132,10 @@ Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph) {
                           int64_t{op.outputs() == nullptr ? 0 : op.outputs()->size()};
     PERAXIS_TRY(budget.take(links * 4));
     graph.ops.push_back(PERAXIS_TRY(read_operator(file, op, i, tensor_count)));
+    PERAXIS_TRY(state_reshape(graph, i, op, budget));
   }
-  graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
-  graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
   state_detection_shapes(graph);
+  close_unmade(graph);
   return graph;
 }
 
@@ -119,7 +184,7 @@ Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name
   const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
   const tfl::SubGraph& subgraph = *PERAXIS_TRY(choose_subgraph(file, options.signature));
   PERAXIS_TRY(check_codes(file, subgraph));
-  ir::Graph graph = PERAXIS_TRY(read_graph(file, subgraph));
+  ir::Graph graph = PERAXIS_TRY(read_graph(file, subgraph, options));
   graph.name = std::move(name);
   return graph;
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -18,10 +19,15 @@ bool looks_like_tflite(std::span<const uint8_t> bytes);
 
 struct ImportOptions {
   std::string signature;  // the key of the signature whose subgraph is read; empty: the first subgraph
+  // Sizes of inputs in place of the declared ones: by name, or by position ("0"). With any, all shapes that
+  // are computed from them are open.
+  std::vector<std::pair<std::string, std::vector<int32_t>>> shapes = {};
 };
 
-// `name` becomes the graph's name; messages do not repeat it. Tensor i of the graph is tensor i of the file's
-// subgraph, operator i is operator i. The bytes are not needed afterwards.
+// Shapes that the file does not declare, or declares with dynamic sizes, are open: ir::infer_shapes() states
+// them. An input has its declared size. `name` becomes the graph's name; messages do not repeat it. Tensor i
+// of the graph is tensor i of the file's subgraph, operator i is operator i. The bytes are not needed
+// afterwards.
 Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name,
                                 const ImportOptions& options = {});
 

@@ -317,6 +317,22 @@ Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* so
 
 }  // namespace
 
+std::optional<std::vector<int32_t>> reshape_option(const tfl::Operator& op, const ir::Graph& graph) {
+  const auto* table = op.builtin_options_as_ReshapeOptions();
+  if (table == nullptr || table->new_shape() == nullptr || table->new_shape()->size() > ir::kMaxRank)
+    return std::nullopt;
+  const auto* inputs = op.inputs();
+  if (inputs == nullptr || inputs->size() == 0) return std::nullopt;
+  if (inputs->size() > 1 && inputs->Get(1) >= 0) {
+    const ir::Tensor& operand = graph.tensor(inputs->Get(1));
+    if (operand.type == ir::DataType::Int32 && (operand.shape.size() == 1 || operand.open_shape))
+      return std::nullopt;
+  }
+  std::vector<int32_t> shape(table->new_shape()->begin(), table->new_shape()->end());
+  if (shape.size() == 1 && shape[0] == 0) shape.clear();  // a scalar in old files
+  return shape;
+}
+
 Result<ir::Op> read_operator(const File& file, const tfl::Operator& source, size_t index,
                              size_t tensor_count) {
   ir::Op op;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -32,8 +33,19 @@ class CopyBudget {
 
 std::string tensor_name(const tfl::Tensor& tensor);
 
+// Which shape a tensor gets that is no constant: the file's, open where the file leaves it open, unless ...
+struct ShapeUse {
+  bool input = false;  // ... it is an input, which has what the file declares, unless ...
+  const std::vector<int32_t>* given = nullptr;  // ... somebody gave it another;
+  bool open = false;                            // ... an input has another shape: open.
+};
 // The name, type, shape, quantization and constant data of one tensor.
-Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, CopyBudget& budget);
+Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, const ShapeUse& use,
+                               CopyBudget& budget);
+
+// The shape in a RESHAPE's options, where LiteRT takes it from there: without a second input, or with one
+// that is no int32 vector. None when the options have none.
+std::optional<std::vector<int32_t>> reshape_option(const tfl::Operator& op, const ir::Graph& graph);
 
 // The options of TFLite_Detection_PostProcess.
 Result<ir::Attributes> read_detection(std::span<const uint8_t> bytes);

@@ -6,8 +6,9 @@
 //   hash(8f...) "w" conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu) inputs(%0)
 //   outputs(%3)
 //
-// An absent optional input is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats
-// have nine digits, which give back the very same float32.
+// `open` behind a shape: the file leaves the shape to the operator. An absent optional input is `_`. Names
+// are bytes: whatever is not printable ASCII is written \xHH. Floats have nine digits, which give back the
+// very same float32.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -90,6 +91,7 @@ std::string hex(const std::vector<uint8_t>& bytes) {
 std::string tensor_line(size_t index, const Tensor& tensor, bool with_data) {
   std::string line =
       fmt::format("%{} = tensor {} {}", index, data_type_name(tensor.type), shape_text(tensor.shape));
+  if (tensor.open_shape) line += " open";
   const QuantParams& quant = tensor.quant;
   if (!quant.scale.empty()) line += list_field("scale", quant.scale);
   if (!quant.zero_point.empty()) line += list_field("zero_point", quant.zero_point);

@@ -127,8 +127,8 @@ class Entries(Files):
         inputs = self.save("s.npy", self.small(5))
         self.succeeds("compare", path, "--signature", "six", "--input", f"0={inputs}")
         self.succeeds("run", "six.pax", "--input", f"0={inputs}")
-        self.fails(2, "run", "six.pax", "--signature", "six", says="--signature is for models")
-        self.fails(2, "ops", "--signature", "six", says="--signature is of a model")
+        self.fails(2, "run", "six.pax", "--signature", "six", says="--signature and --shape are for models")
+        self.fails(2, "ops", "--signature", "six", says="--signature and --shape are of a model")
 
     def test_a_key_that_is_not_there(self):
         path = self.write("m.tflite", self.model())
@@ -147,6 +147,133 @@ class Entries(Files):
         path = self.write("m.tflite", packed(model))
         self.fails(1, "run", path, says="operator 2 is WHILE (code 119): it runs another subgraph")
         self.succeeds("inspect", path, "--signature", "six")
+
+
+class Shapes(Files):
+    def without_shape(self, tensor):
+        model = unpacked(harness.conv_model())
+        model.subgraphs[0].tensors[tensor].shape = None
+        return packed(model)
+
+    def dynamic(self):
+        """Rows and columns are free, the declared ones are 1, also of what is computed."""
+        model = unpacked(harness.conv_model())
+        for tensor in (0, 3, 6):
+            made = model.subgraphs[0].tensors[tensor]
+            made.shapeSignature = [1, -1, -1, made.shape[3]]
+            made.shape = [1, 1, 1, made.shape[3]]
+        return packed(model)
+
+    def test_not_declared(self):
+        for tensor in (3, 6):
+            self.expect_same(self.without_shape(tensor), [self.picture()])
+
+    def test_an_output_declared_dynamic(self):
+        model = unpacked(harness.conv_model())
+        made = model.subgraphs[0].tensors[6]
+        made.shape, made.shapeSignature = [1, 1, 1, 9], [-1, -1, -1, 9]
+        self.expect_same(packed(model), [self.picture()])
+
+    def test_declared_sizes_of_a_dynamic_input(self):
+        self.expect_same(self.dynamic(), [self.picture((1, 1, 1, 3))])
+
+    def test_given_sizes(self):
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        picture = self.picture((1, 12, 5, 3))
+        made = Interpreter(model_content=self.dynamic(), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        made.resize_tensor_input(0, picture.shape)
+        made.allocate_tensors()
+        made.set_tensor(0, picture)
+        made.invoke()
+        want = [made.get_tensor(d["index"]) for d in made.get_output_details()]
+        for name in ("x", "0"):
+            self.expect_same(self.dynamic(), [picture], "--shape", f"{name}=1x12x5x3", outputs=want)
+        path = self.write("d.tflite", self.dynamic())
+        self.assertEqual(self.succeeds("inspect", path, "--shape", "x=1x12x5x3", "--json").json()["outputs"][0]["shape"], [1, 12, 5, 9])
+        for command, *more in (("plan",), ("ops",), ("compare", "--input", f"0={self.save('p.npy', picture)}")):
+            self.succeeds(command, path, "--shape", "x=1x12x5x3", *more)
+        self.succeeds("compile", path, "--shape", "x=1x12x5x3", "-o", "d.pax")
+        self.succeeds("run", "d.pax", "--input", f"0={self.save('p.npy', picture)}")
+        self.fails(2, "run", "d.pax", "--shape", "x=1x12x5x3", says="are for models")
+        self.fails(2, "run", path, "--shape", "x=1x12x", says="'x=1x12x' is not INPUT=SIZES")
+        self.fails(2, "run", path, "--shape", "1x12", says="is not INPUT=SIZES")
+        self.fails(1, "run", path, "--shape", "y=1x12x5x3", says="a shape is given for 'y', but the inputs are 0 'x'")
+        self.fails(1, "run", path, "--shape", "x=1x12x5x4", says="which does not divide the input's 4 channels")
+
+    def computed(self, declared):
+        """Twice the rows and columns, computed from SHAPE, for a resize and a transposed convolution."""
+        rng = np.random.default_rng(8)
+        m, ints, none = ModelBuilder(), schema.TensorType.INT32, {"scale": (), "zero_point": ()}
+
+        def constant(values):
+            values = np.array(values, np.int32)
+            return m.tensor("c", values.shape, ints, data=values, **none)
+
+        def number(shape):
+            return m.tensor("n", shape if declared else (), ints, **none)
+
+        x = m.tensor("x", (1, 5, 4, 6), scale=[0.05], zero_point=[-3])
+        shape = number((4,))
+        m.op(Builtin.SHAPE, [x], [shape], schema.BuiltinOptions.ShapeOptions, schema.ShapeOptionsT())
+        m.graph.operators[-1].builtinOptions.outType = ints
+        middle, double = number((2,)), number((2,))
+        m.op(Builtin.STRIDED_SLICE, [shape, constant([1]), constant([3]), constant([1])], [middle],
+             schema.BuiltinOptions.StridedSliceOptions, schema.StridedSliceOptionsT())
+        m.op(Builtin.MUL, [middle, constant([2, 2])], [double], schema.BuiltinOptions.MulOptions, schema.MulOptionsT())
+        big = m.tensor("big", (1, 10, 8, 6), scale=[0.05], zero_point=[-3])
+        m.op(Builtin.RESIZE_BILINEAR, [x, double], [big], schema.BuiltinOptions.ResizeBilinearOptions, schema.ResizeBilinearOptionsT())
+        batch, whole = number(()), number((4,))
+        options = schema.StridedSliceOptionsT()
+        options.shrinkAxisMask = 1
+        m.op(Builtin.STRIDED_SLICE, [shape, constant([0]), constant([1]), constant([1])], [batch],
+             schema.BuiltinOptions.StridedSliceOptions, options)
+        options = schema.PackOptionsT()
+        options.valuesCount = 4
+        m.op(Builtin.PACK, [batch, constant(20), constant(16), constant(7)], [whole], schema.BuiltinOptions.PackOptions, options)
+        weights = rng.integers(-127, 128, (7, 3, 3, 6), dtype=np.int8)
+        w = m.tensor("w", weights.shape, scale=[0.01] * 7, zero_point=[0] * 7, data=weights)
+        out = m.tensor("out", (1, 20, 16, 7), scale=[0.2], zero_point=[4])
+        options = schema.TransposeConvOptionsT()
+        options.padding, options.strideH, options.strideW = schema.Padding.SAME, 2, 2
+        m.op(Builtin.TRANSPOSE_CONV, [whole, w, big], [out], schema.BuiltinOptions.TransposeConvOptions, options)
+        return m.bytes([x], [out, big])
+
+    def test_computed_from_fixed_shapes(self):
+        for declared in (True, False):
+            self.expect_same(self.computed(declared), [self.picture((1, 5, 4, 6))])
+        path = self.write("m.tflite", self.computed(True))
+        report = self.succeeds("compile", path, "-o", "m.pax", "--json").json()
+        self.assertEqual(report["passes"][0], {"pass": "resolve_shapes", "what": "operators of constants computed for shapes and weights",
+                                              "count": 5})
+
+    def moved(self, code, options, dtype, amounts, shape, new_shape=None):
+        m = ModelBuilder()
+        x = m.tensor("x", (1, 6, 8))
+        amounts = np.array(amounts, dtype)
+        kind = {np.int64: "INT64", np.int32: "INT32", np.int16: "INT16", np.int8: "INT8"}[dtype]
+        by = m.tensor("by", amounts.shape, getattr(schema.TensorType, kind), (), (), data=amounts)
+        inputs = [x, by]
+        if code == Builtin.PADV2:
+            inputs.append(m.tensor("v", (), data=np.int8(7)))
+        y = m.tensor("y", shape)
+        made = getattr(schema, options + "T")()
+        if new_shape:
+            made.newShape = new_shape
+        m.op(code, inputs, [y], getattr(schema.BuiltinOptions, options), made)
+        return m.bytes([x], [y])
+
+    def test_amounts_of_other_types(self):
+        x = [self.picture((1, 6, 8))]
+        pads, padded = [[0, 0], [1, 2], [3, 0]], (1, 9, 11)
+        for dtype in (np.int32, np.int64, np.int16, np.int8):
+            self.expect_same(self.moved(Builtin.PAD, "PadOptions", dtype, pads, padded), x)
+            self.expect_same(self.moved(Builtin.PADV2, "PadV2Options", dtype, pads, padded), x)
+        self.expect_same(self.moved(Builtin.MIRROR_PAD, "MirrorPadOptions", np.int64, pads, padded), x)
+        # LiteRT takes the shape from the options when the operand is no int32 vector, whatever it says.
+        self.expect_same(self.moved(Builtin.RESHAPE, "ReshapeOptions", np.int64, [6, 8], (6, 8), [-1, 8]), x)
+        self.expect_same(self.moved(Builtin.RESHAPE, "ReshapeOptions", np.int64, [4, 12], (6, 8), [-1, 8]), x)
+        path = self.write("m.tflite", self.moved(Builtin.RESHAPE, "ReshapeOptions", np.int64, [6, 8], (6, 8)))
+        self.fails(1, "run", path, says="the shape input (tensor 1 'by') is int64; only int32 is supported")
 
 
 class Operators(Files):

@@ -20,6 +20,14 @@ READ = {
     "b01_buffer_offsets_all": (),
     "real_aeq_mobilenet_v1_025_a8w8_offsets": (),
     "b02_subgraphs_second_unused": (),
+    "b12_no_declared_shapes_middle": (),
+    "b12_no_declared_shapes_output_dynamic": (),
+    "b08_dynamic_height_declared_size": (),
+    "a03_conv2dtranspose_shape_pack_static": (),
+    "c08_shapes_computed_upsample_bilinear": (),
+    "c08_shapes_computed_upsample_nearest": (),
+    "c17_reshape_int64_int64": (),
+    "b06_fp16_weights_int8_const_dequantize": (),
 }
 REFUSED = {
     "b02_subgraphs_if": ("operator 0 is IF (code 118): it runs another subgraph",),

@@ -193,7 +193,7 @@ void report_unread(const OpsOptions& options) {
 
 CliStatus ops_command(const OpsOptions& options) {
   if (options.model.empty()) {
-    if (!options.reading.signature.empty()) return usage("--signature is of a model; give a model");
+    if (options.reading.given()) return usage("--signature and --shape are of a model; give a model");
     if (!options.build.given.empty())
       return usage("{} says how a model is planned; give a model", options.build.given.front());
     if (!options.json) {

@@ -16,6 +16,7 @@ namespace {
 
 using test::Builder;
 using test::ModelSpec;
+using test::op_with;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -82,10 +83,84 @@ TEST(Import, OptionalInputNamesAndZeroPoints) {
   EXPECT_THAT(graph->tensors[1].quant.zero_point, ElementsAre(0, 0, 0));
 }
 
-TEST(Import, ABatchLeftOpenIsTakenAsOne) {
+TEST(Import, InputsHaveTheirDeclaredSize) {
   ModelSpec model = test::conv_model();
-  model.tensors[0].shape_signature = {-1, 4, 5, 2};
-  EXPECT_TRUE(import_spec(model));
+  model.tensors[0].shape_signature = {-1, 4, -1, 2};
+  const auto graph = import_spec(model);
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_FALSE(graph->tensors[0].open_shape);
+  EXPECT_THAT(graph->tensors[0].shape, ElementsAre(1, 4, 5, 2));
+  EXPECT_FALSE(graph->tensors[3].open_shape);
+  EXPECT_TRUE(ir::verify(*graph));
+}
+
+TEST(Import, ShapesAreOpenWhereNoneIsDeclaredOrASizeIsDynamic) {
+  for (const bool dynamic : {false, true}) {
+    ModelSpec model = test::conv_model();
+    if (dynamic) {
+      model.tensors[3].shape_signature = {1, -1, -1, 3};
+      model.tensors[3].shape = {1, 1, 1, 3};
+    } else {
+      model.tensors[3].shape.clear();
+    }
+    auto graph = import_spec(model);
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_TRUE(graph->tensors[3].open_shape);
+    EXPECT_THAT(ir::verify(*graph).error().message, HasSubstr("tensor 3 'out': it has no shape"));
+    ASSERT_TRUE(ir::infer_shapes(*graph, 0));
+    EXPECT_THAT(graph->tensors[3].shape, ElementsAre(1, 4, 5, 3));
+    EXPECT_TRUE(ir::verify(*graph));
+  }
+}
+
+TEST(Import, AnotherShapeOfAnInput) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  for (const char* name : {"in", "0"}) {
+    auto graph = import_tflite(bytes, "test", {"", {{name, {2, 7, 6, 2}}}});
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_THAT(graph->tensors[0].shape, ElementsAre(2, 7, 6, 2));
+    EXPECT_TRUE(graph->tensors[3].open_shape);
+    ASSERT_TRUE(ir::infer_shapes(*graph, 0));
+    EXPECT_THAT(graph->tensors[3].shape, ElementsAre(2, 7, 6, 3));
+  }
+  EXPECT_THAT(import_tflite(bytes, "test", {"", {{"x", {1}}}}).error().message,
+              HasSubstr("a shape is given for 'x', but the inputs are 0 'in'"));
+  EXPECT_THAT(import_tflite(bytes, "test", {"", {{"in", {1, 0, 6, 2}}}}).error().message,
+              HasSubstr("has the dimension 0"));
+}
+
+// LiteRT takes a RESHAPE's shape from its options where the operand is missing or no int32 vector.
+TEST(Import, ReshapeByItsOptions) {
+  const auto reshaped = [](tfl::TensorType type, bool with_operand, std::vector<int32_t> operand_shape) {
+    ModelSpec model;
+    model.codes = {{22, 22, ""}};
+    model.add({.name = "in", .shape = {1, 6}});
+    model.add({.name = "out", .shape = {3, 2}});
+    const std::vector<uint8_t> bytes(type == tfl::TensorType::INT64 ? 16 : 8, 1);
+    model.add_constant({.name = "shape", .shape = std::move(operand_shape), .type = type, .scale = {}},
+                       bytes);
+    std::vector<int32_t> inputs = {0};
+    if (with_operand) inputs.push_back(2);
+    model.ops = {
+        op_with<tfl::ReshapeOptions>(tfl::BuiltinOptions::ReshapeOptions, inputs, {1}, [](Builder& builder) {
+          const std::vector<int32_t> shape = {-1, 2};
+          return tfl::CreateReshapeOptionsDirect(builder, &shape);
+        })};
+    model.inputs = {0};
+    model.outputs = {1};
+    return import_spec(model);
+  };
+  for (const auto& graph :
+       {reshaped(tfl::TensorType::INT32, false, {2}), reshaped(tfl::TensorType::INT64, true, {2}),
+        reshaped(tfl::TensorType::INT32, true, {1, 2})}) {
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_THAT(graph->ops[0].inputs, ElementsAre(0, 3));
+    EXPECT_THAT(graph->tensors[3].data, ElementsAre(255, 255, 255, 255, 2, 0, 0, 0));
+    EXPECT_TRUE(ir::verify(*graph));
+  }
+  const auto by_operand = reshaped(tfl::TensorType::INT32, true, {2});
+  ASSERT_TRUE(by_operand) << by_operand.error().text();
+  EXPECT_THAT(by_operand->ops[0].inputs, ElementsAre(0, 2));
 }
 
 TEST(Import, SignaturesChooseTheSubgraph) {
@@ -276,14 +351,13 @@ INSTANTIATE_TEST_SUITE_P(
               "variable tensors"},
         Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
               kUnsupported, "quantization details of type 1"},
-        Break{"dynamic", [](ModelSpec& m) { m.tensors[0].shape_signature = {1, -1, 5, 2}; }, kUnsupported,
-              "dimension 1 is dynamic (shape_signature -1)"},
-        Break{"dynamic_batch_of_4",
+        Break{"dynamic_without_size",
               [](ModelSpec& m) {
-                m.tensors[0].shape[0] = 4;
-                m.tensors[0].shape_signature = {-1, 4, 5, 2};
+                m.tensors[0].shape = {1, -1, 5, 2};
+                m.tensors[0].shape_signature = {1, -1, 5, 2};
               },
-              kUnsupported, "dimension 0 is dynamic"},
+              kUnsupported,
+              "the input has a dynamic size and declares none ([1,-1,5,2]); give one: --shape 'in'="},
         Break{"zero_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, 0, 5, 2}; }, kInvalid,
               "shape [1,0,5,2] has the dimension 0"},
         Break{"negative_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, -4, 5, 2}; }, kInvalid,
