@@ -40,6 +40,8 @@ function(peraxis_add_test)
     add_custom_target(native_tests)
   endif()
   add_dependencies(native_tests ${ARG_NAME})
+  # What the tests wait for is in the libraries; optimising the tests themselves took a third of their build.
+  target_compile_options(${ARG_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main peraxis_options)
   foreach(dependency ${ARG_DEPENDS})
     target_link_libraries(${ARG_NAME} PRIVATE peraxis_${dependency})

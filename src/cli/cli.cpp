@@ -1,9 +1,9 @@
 // See cli.hpp. The one place that turns errors into text and exit codes.
 #include "cli/cli.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "cli/arguments.hpp"
 #include "cli/output.hpp"
 
 #ifndef PERAXIS_VERSION
@@ -36,31 +36,13 @@ int report(const CliStatus& outcome) {
 }  // namespace
 
 int run(int argc, char** argv) {
-  CLI::App app("peraxis: compiler, runtime and exact machine model for quantized networks on the RK3588 NPU",
-               "peraxis");
-  app.set_version_flag("--version", "peraxis " PERAXIS_VERSION);
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(38);
-  CliStatus outcome;
-#define PERAXIS_COMMAND(name, description) add_##name(*app.add_subcommand(#name, description), outcome);
+  CommandLine line(
+      "peraxis: compiler, runtime and exact machine model for quantized networks on the RK3588 NPU",
+      "peraxis", "peraxis " PERAXIS_VERSION);
+#define PERAXIS_COMMAND(name, description) add_##name(line.add_command(#name, description));
 #include "cli/commands.def"
 #undef PERAXIS_COMMAND
-
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {  // --help, --version
-      app.exit(e);
-      return report({});
-    }
-    print_error(e.what());
-    print_notice("Run with --help for more information.\n");
-    return kWrongUsage;
-  } catch (const std::bad_alloc&) {
-    print_error("out of memory");
-    return kFailed;
-  }
-  return report(outcome);
+  return report(line.run(argc, argv));
 }
 
 }  // namespace peraxis::cli

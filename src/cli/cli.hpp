@@ -7,11 +7,9 @@
 
 #include "base/result.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace peraxis::cli {
+
+class Arguments;
 
 int run(int argc, char** argv);
 
@@ -41,9 +39,8 @@ inline tl::unexpected<CliError> quiet_failure() {
   return tl::unexpected<CliError>(std::move(error));
 }
 
-// A command declares its options on `app` and leaves a callback there that runs it.
-// The callback stores its result in `outcome`.
-#define PERAXIS_COMMAND(name, description) void add_##name(CLI::App& app, CliStatus& outcome);
+// A command declares its arguments and leaves there what runs it.
+#define PERAXIS_COMMAND(name, description) void add_##name(const Arguments& arguments);
 #include "cli/commands.def"
 #undef PERAXIS_COMMAND
 

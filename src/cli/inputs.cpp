@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 
@@ -80,16 +79,15 @@ CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInput
 
 }  // namespace
 
-void add_input_options(CLI::App& app, InputOptions& options) {
-  app.add_option("--input", options.inputs,
-                 "values of input N (its number or name) from an .npy file; repeatable")
-      ->type_name("N=FILE.npy")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  not_empty(
-      app.add_option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized"))
-      ->type_name("FILE");
+void add_input_options(const Arguments& arguments, InputOptions& options) {
+  arguments
+      .option("--input", options.inputs,
+              "values of input N (its number or name) from an .npy file; repeatable")
+      .type_name("N=FILE.npy")
+      .repeatable();
+  arguments.option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized")
+      .not_empty()
+      .type_name("FILE");
 }
 
 CliResult<InputSpec> parse_input_spec(const ir::Graph& graph, const std::string& spec) {

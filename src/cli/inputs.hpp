@@ -8,14 +8,10 @@
 #include <vector>
 
 #include "base/npy.hpp"
-#include "cli/cli.hpp"
+#include "cli/arguments.hpp"
 #include "ir/graph.hpp"
 #include "vision/heads.hpp"
 #include "vision/image.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace peraxis::cli {
 
@@ -23,7 +19,7 @@ struct InputOptions {
   std::vector<std::string> inputs;  // N=FILE.npy as given
   std::string image;
 };
-void add_input_options(CLI::App& app, InputOptions& options);
+void add_input_options(const Arguments& arguments, InputOptions& options);
 
 inline std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
   return {values.begin(), values.end()};

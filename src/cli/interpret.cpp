@@ -1,7 +1,6 @@
 // See interpret.hpp.
 #include "cli/interpret.hpp"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string_view>
 
@@ -97,13 +96,15 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
   return out;
 }
 
-void add_info_options(CLI::App& app, InfoOptions& options) {
-  not_empty(app.add_option("--model-info", options.model_info,
-                           "labels, strides and anchors (default: the model's name with .json)"))
-      ->type_name("F.json");
-  not_empty(app.add_option("--labels", options.labels, "class names, one a line"))->type_name("FILE");
-  app.add_option("--head", options.head, "what the outputs mean (default: told by their shapes)")
-      ->check(CLI::IsMember(vision::head_names()));
+void add_info_options(const Arguments& arguments, InfoOptions& options) {
+  arguments
+      .option("--model-info", options.model_info,
+              "labels, strides and anchors (default: the model's name with .json)")
+      .not_empty()
+      .type_name("F.json");
+  arguments.option("--labels", options.labels, "class names, one a line").not_empty().type_name("FILE");
+  arguments.option("--head", options.head, "what the outputs mean (default: told by their shapes)")
+      .one_of(vision::head_names());
 }
 
 }  // namespace peraxis::cli

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.hpp"
+#include "cli/arguments.hpp"
 #include "cli/inputs.hpp"
 #include "ir/graph.hpp"
 #include "vision/heads.hpp"
@@ -16,7 +16,7 @@ struct InfoOptions {
   std::string model_info, labels, head;
 };
 // --model-info, --labels and --head.
-void add_info_options(CLI::App& app, InfoOptions& options);
+void add_info_options(const Arguments& arguments, InfoOptions& options);
 
 // Warnings say why a file found beside the model was not used.
 Result<vision::ModelInfo> find_model_info(const std::string& model_path, const InfoOptions& options,

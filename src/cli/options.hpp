@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/cli.hpp"
+#include "cli/arguments.hpp"
 #include "cli/load.hpp"
 #include "compiler/compile.hpp"
 #include "kernels/kernels.hpp"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace peraxis::cli {
 
@@ -38,13 +33,11 @@ struct BuildOptions {
 };
 
 // --strategy, --accuracy, --reference, and the strategies' own settings.
-void add_build_options(CLI::App& app, BuildOptions& options);
-// Refuses an empty file name: most likely an unset variable of a script.
-CLI::Option* not_empty(CLI::Option* option);
+void add_build_options(const Arguments& arguments, BuildOptions& options);
 // --signature, --shape.
-void add_model_options(CLI::App& app, ModelOptions& options);
+void add_model_options(const Arguments& arguments, ModelOptions& options);
 // --threads, default 1.
-void add_threads_option(CLI::App& app, int& threads);
+void add_threads_option(const Arguments& arguments, int& threads);
 
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash);
 kernels::Options kernel_options(const std::string& reference, int threads);

@@ -1,7 +1,7 @@
 // What commands print: JSON that is valid whatever bytes a name holds, and stdout whose failure is noticed.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "base/result.hpp"

@@ -1,6 +1,8 @@
 // See trace_json.hpp.
 #include "cli/trace_json.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "base/file.hpp"
 #include "cli/load.hpp"
 

@@ -1,5 +1,7 @@
 #include "cli/uploads.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "base/table.hpp"
 #include "runtime/layout.hpp"
 

@@ -2,7 +2,7 @@
 // recorders and converters that are no C++ programs.
 #include "trace/capture.hpp"
 
-#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
@@ -198,14 +198,15 @@ CliStatus capture_command(const CaptureOptions& options) {
 
 }  // namespace
 
-void add_capture(CLI::App& app, CliStatus& outcome) {
+void add_capture(const Arguments& arguments) {
   const auto options = std::make_shared<CaptureOptions>();
-  not_empty(app.add_option("DESCRIPTION", options->description, "JSON (docs/capture.md)"))->required();
-  app.add_option("--arrays", options->arrays, "the arrays that the description names")->type_name("F.npz");
-  not_empty(app.add_option("-o,--output", options->output, "the capture to write"))
-      ->type_name("FILE")
-      ->required();
-  app.callback([options, &outcome] { outcome = capture_command(*options); });
+  arguments.option("DESCRIPTION", options->description, "JSON (docs/capture.md)").not_empty().required();
+  arguments.option("--arrays", options->arrays, "the arrays that the description names").type_name("F.npz");
+  arguments.option("-o,--output", options->output, "the capture to write")
+      .not_empty()
+      .type_name("FILE")
+      .required();
+  arguments.runs([options] { return capture_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -1,7 +1,7 @@
 // peraxis compare: how far the compiled model is from the reference kernels, and both from stored goldens.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/progress.hpp"
@@ -272,37 +272,36 @@ void print_comparison(const CompareOptions& options, const Comparison& c) {
   print_text(text);
 }
 
+CliStatus compare_command(const CompareOptions& options) {
+  const Comparison result = PERAXIS_TRY(compare(options));
+  print_warnings(result.warnings);
+  if (options.json)
+    print_json(comparison_json(options, result));
+  else
+    print_comparison(options, result);
+  return {};
+}
+
 }  // namespace
 
-void add_compare(CLI::App& app, CliStatus& outcome) {
+void add_compare(const Arguments& arguments) {
   const auto options = std::make_shared<CompareOptions>();
-  app.add_option("MODEL", options->model, "a TFLite model")->required();
-  add_input_options(app, options->inputs);
-  not_empty(app.add_option("--goldens", options->goldens,
-                           "stored sets i<k>_<n>, o<k>_<n>, or activations t<index>; repeatable"))
-      ->type_name("F.npz")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  not_empty(app.add_option("--dump", options->dump,
-                           "activations (run --dump-tensors) to compare instead of running"))
-      ->type_name("D.npz");
-  add_build_options(app, options->build);
-  add_model_options(app, options->reading);
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  add_threads_option(app, options->threads);
-  app.callback([options, &outcome] {
-    const CliResult<Comparison> result = compare(*options);
-    if (!result) {
-      outcome = tl::unexpected<CliError>(result.error());
-      return;
-    }
-    print_warnings(result->warnings);
-    if (options->json)
-      print_json(comparison_json(*options, *result));
-    else
-      print_comparison(*options, *result);
-  });
+  arguments.option("MODEL", options->model, "a TFLite model").required();
+  add_input_options(arguments, options->inputs);
+  arguments
+      .option("--goldens", options->goldens,
+              "stored sets i<k>_<n>, o<k>_<n>, or activations t<index>; repeatable")
+      .not_empty()
+      .type_name("F.npz")
+      .repeatable();
+  arguments.option("--dump", options->dump, "activations (run --dump-tensors) to compare instead of running")
+      .not_empty()
+      .type_name("D.npz");
+  add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  add_threads_option(arguments, options->threads);
+  arguments.runs([options] { return compare_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -1,6 +1,6 @@
 // peraxis compile: a model in, an executable out.
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
 #include "base/table.hpp"
@@ -117,21 +117,20 @@ CliStatus compile_command(const CompileOptions& options) {
 
 }  // namespace
 
-void add_compile(CLI::App& app, CliStatus& outcome) {
+void add_compile(const Arguments& arguments) {
   const auto options = std::make_shared<CompileOptions>();
-  app.add_option("MODEL", options->model, "a TFLite model")->required();
-  not_empty(app.add_option("-o,--output", options->output, "the executable to write"))
-      ->type_name("FILE")
-      ->required();
-  add_build_options(app, options->build);
-  app.add_option("--target", options->target, "the chip")
-      ->check(CLI::IsMember({"rk3588"}))
-      ->capture_default_str();
-  app.add_flag("--no-fallback", options->build.no_fallback,
-               "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
-  add_model_options(app, options->reading);
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.callback([options, &outcome] { outcome = compile_command(*options); });
+  arguments.option("MODEL", options->model, "a TFLite model").required();
+  arguments.option("-o,--output", options->output, "the executable to write")
+      .not_empty()
+      .type_name("FILE")
+      .required();
+  add_build_options(arguments, options->build);
+  arguments.option("--target", options->target, "the chip").one_of({"rk3588"}).shows_default();
+  arguments.flag("--no-fallback", options->build.no_fallback,
+                 "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
+  add_model_options(arguments, options->reading);
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.runs([options] { return compile_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -1,5 +1,6 @@
 // peraxis decode: command streams as text. The text is complete: peraxis encode makes the same words of it.
-#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -60,19 +61,21 @@ CliStatus decode_command(const DecodeOptions& options) {
 
 }  // namespace
 
-void add_decode(CLI::App& app, CliStatus& outcome) {
+void add_decode(const Arguments& arguments) {
   const auto options = std::make_shared<DecodeOptions>();
-  not_empty(app.add_option("FILE", options->files,
-                           "bare 64-bit words (regcmd*.bin), an executable, a capture or an .rknn model"))
-      ->required();
-  app.add_flag("--summary", options->summary, "one row a task, and totals");
-  app.add_flag("--sources", options->sources, "which of the fields that are set rest on a guess");
-  app.add_flag("--changes", options->changes,
-               "leave out what repeats the task before (such text cannot be encoded)");
-  app.add_flag("--words", options->words, "take the file for bare words, whatever it looks like");
-  app.add_flag("--no-comments", options->no_comments, "words only");
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.callback([options, &outcome] { outcome = decode_command(*options); });
+  arguments
+      .option("FILE", options->files,
+              "bare 64-bit words (regcmd*.bin), an executable, a capture or an .rknn model")
+      .not_empty()
+      .required();
+  arguments.flag("--summary", options->summary, "one row a task, and totals");
+  arguments.flag("--sources", options->sources, "which of the fields that are set rest on a guess");
+  arguments.flag("--changes", options->changes,
+                 "leave out what repeats the task before (such text cannot be encoded)");
+  arguments.flag("--words", options->words, "take the file for bare words, whatever it looks like");
+  arguments.flag("--no-comments", options->no_comments, "words only");
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.runs([options] { return decode_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -2,7 +2,7 @@
 // them: 0 equal, 1 different; a file that cannot be read is 1 too, with an error on stderr.
 #include "trace/diff.hpp"
 
-#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cli/cli.hpp"
 #include "cli/options.hpp"
@@ -62,15 +62,15 @@ CliStatus diff_command(const DiffCommandOptions& options) {
 
 }  // namespace
 
-void add_diff(CLI::App& app, CliStatus& outcome) {
+void add_diff(const Arguments& arguments) {
   const auto options = std::make_shared<DiffCommandOptions>();
   const char* what = "bare words, an executable, a capture or an .rknn model";
-  not_empty(app.add_option("A", options->a, what))->required();
-  not_empty(app.add_option("B", options->b, what))->required();
-  app.add_flag("--ignore-addresses", options->ignore_addresses, "device addresses may differ");
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.footer("Exit code 0: equal, 1: different (or a file that cannot be read), 2: wrong usage.");
-  app.callback([options, &outcome] { outcome = diff_command(*options); });
+  arguments.option("A", options->a, what).not_empty().required();
+  arguments.option("B", options->b, what).not_empty().required();
+  arguments.flag("--ignore-addresses", options->ignore_addresses, "device addresses may differ");
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.footer("Exit code 0: equal, 1: different (or a file that cannot be read), 2: wrong usage.");
+  arguments.runs([options] { return diff_command(*options); });
 }
 
 }  // namespace peraxis::cli

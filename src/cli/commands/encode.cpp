@@ -1,5 +1,4 @@
 // peraxis encode: the text of peraxis decode, or a hand-written one, as command words.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "base/file.hpp"
@@ -68,15 +67,17 @@ CliStatus encode_command(const EncodeOptions& options) {
 
 }  // namespace
 
-void add_encode(CLI::App& app, CliStatus& outcome) {
+void add_encode(const Arguments& arguments) {
   const auto options = std::make_shared<EncodeOptions>();
-  not_empty(app.add_option("FILE", options->file, "stream text (docs/trace.md); '-': stdin"))
-      ->capture_default_str();
-  not_empty(app.add_option("-o,--output", options->output, "64-bit words, little-endian; '-': stdout"))
-      ->type_name("FILE")
-      ->capture_default_str();
-  app.add_option("--stream", options->stream, "only the stream of this name")->type_name("NAME");
-  app.callback([options, &outcome] { outcome = encode_command(*options); });
+  arguments.option("FILE", options->file, "stream text (docs/trace.md); '-': stdin")
+      .not_empty()
+      .shows_default();
+  arguments.option("-o,--output", options->output, "64-bit words, little-endian; '-': stdout")
+      .not_empty()
+      .type_name("FILE")
+      .shows_default();
+  arguments.option("--stream", options->stream, "only the stream of this name").type_name("NAME");
+  arguments.runs([options] { return encode_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -1,9 +1,10 @@
 // peraxis inspect: what is in a model (operators, shapes, quantization, weight scales, multiplications) or in
 // an executable (layers, tasks, buffers).
-#include <CLI/CLI.hpp>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
+#include "cli/arguments.hpp"
 #include "cli/cli.hpp"
 #include "cli/facts.hpp"
 #include "cli/layers.hpp"
@@ -272,12 +273,12 @@ CliStatus inspect_command(const InspectOptions& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, CliStatus& outcome) {
+void add_inspect(const Arguments& arguments) {
   const auto options = std::make_shared<InspectOptions>();
-  app.add_option("MODEL", options->file, "a TFLite model or a compiled executable")->required();
-  add_model_options(app, options->reading);
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.callback([options, &outcome] { outcome = inspect_command(*options); });
+  arguments.option("MODEL", options->file, "a TFLite model or a compiled executable").required();
+  add_model_options(arguments, options->reading);
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.runs([options] { return inspect_command(*options); });
 }
 
 }  // namespace peraxis::cli

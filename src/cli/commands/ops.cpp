@@ -1,10 +1,10 @@
 // peraxis ops: every operator, where it can run and under which conditions; with a model, its operators and
 // where each runs. The facts are those of the lists that decide: ir/ops.def, lower/device_op.cpp,
 // lower/constraints.cpp, kernels/kernels.def. docs/operators.md is made from the JSON.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/table.hpp"
 #include "cli/cli.hpp"
@@ -233,14 +233,14 @@ CliStatus ops_command(const OpsOptions& options) {
 
 }  // namespace
 
-void add_ops(CLI::App& app, CliStatus& outcome) {
+void add_ops(const Arguments& arguments) {
   const auto options = std::make_shared<OpsOptions>();
-  not_empty(
-      app.add_option("MODEL", options->model, "a TFLite model: its operators only, and where they run"));
-  add_build_options(app, options->build);
-  add_model_options(app, options->reading);
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.callback([options, &outcome] { outcome = ops_command(*options); });
+  arguments.option("MODEL", options->model, "a TFLite model: its operators only, and where they run")
+      .not_empty();
+  add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.runs([options] { return ops_command(*options); });
 }
 
 }  // namespace peraxis::cli

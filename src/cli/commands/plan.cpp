@@ -1,6 +1,6 @@
 // peraxis plan: what a model will cost and how exact it will be, before anything runs.
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/progress.hpp"
@@ -344,20 +344,20 @@ CliStatus plan_command(const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, CliStatus& outcome) {
+void add_plan(const Arguments& arguments) {
   const auto options = std::make_shared<PlanOptions>();
-  app.add_option("MODEL", options->model, "a TFLite model")->required();
-  add_input_options(app, options->inputs);
-  app.add_flag("--all-strategies", options->all_strategies,
-               "every strategy planned, run on the machine model and compared");
-  add_build_options(app, options->build);
-  add_model_options(app, options->reading);
-  auto* json = app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.add_flag("--csv", options->csv, "comma-separated values on stdout")->excludes(json);
-  app.add_option("--threads", options->threads, "threads; 0: as many as the machine has")
-      ->check(CLI::Range(0, 256))
-      ->capture_default_str();
-  app.callback([options, &outcome] { outcome = plan_command(*options); });
+  arguments.option("MODEL", options->model, "a TFLite model").required();
+  add_input_options(arguments, options->inputs);
+  arguments.flag("--all-strategies", options->all_strategies,
+                 "every strategy planned, run on the machine model and compared");
+  add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
+  const Argument json = arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.flag("--csv", options->csv, "comma-separated values on stdout").excludes(json);
+  arguments.option("--threads", options->threads, "threads; 0: as many as the machine has")
+      .between(0, 256)
+      .shows_default();
+  arguments.runs([options] { return plan_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.hpp"
@@ -137,24 +137,21 @@ CliStatus replay_command(const ReplayCommandOptions& options) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, CliStatus& outcome) {
+void add_replay(const Arguments& arguments) {
   const auto options = std::make_shared<ReplayCommandOptions>();
-  not_empty(app.add_option("CAPTURE", options->file, "a capture (docs/capture.md)"))->required();
-  app.add_option("--input", options->inputs, "values of an input tensor instead of the recorded ones")
-      ->type_name("NAME=FILE.npy")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--switch", options->switches, "another reading of the chip: " + trace::switch_names())
-      ->type_name("NAME=VALUE")
-      ->type_size(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--outputs", options->outputs, "write the values that came out, one array a recorded result")
-      ->type_name("FILE.npz");
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  app.footer("Exit code 0: ran and agrees with what was recorded, 1: not, 2: wrong usage.");
-  app.callback([options, &outcome] { outcome = replay_command(*options); });
+  arguments.option("CAPTURE", options->file, "a capture (docs/capture.md)").not_empty().required();
+  arguments.option("--input", options->inputs, "values of an input tensor instead of the recorded ones")
+      .type_name("NAME=FILE.npy")
+      .repeatable();
+  arguments.option("--switch", options->switches, "another reading of the chip: " + trace::switch_names())
+      .type_name("NAME=VALUE")
+      .repeatable();
+  arguments
+      .option("--outputs", options->outputs, "write the values that came out, one array a recorded result")
+      .type_name("FILE.npz");
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments.footer("Exit code 0: ran and agrees with what was recorded, 1: not, 2: wrong usage.");
+  arguments.runs([options] { return replay_command(*options); });
 }
 
 }  // namespace peraxis::cli

@@ -1,7 +1,7 @@
 // peraxis run: inputs in, outputs, boxes and a picture out, on the machine model or on the CPU kernels.
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
 #include "base/table.hpp"
@@ -312,25 +312,27 @@ CliStatus run_command(const RunOptions& options) {
 
 }  // namespace
 
-void add_run(CLI::App& app, CliStatus& outcome) {
+void add_run(const Arguments& arguments) {
   const auto options = std::make_shared<RunOptions>();
-  app.add_option("MODEL", options->model, "a TFLite model or a compiled executable")->required();
-  add_input_options(app, options->inputs);
-  add_info_options(app, options->info);
-  app.add_option("--device", options->device, "sim, cpu or auto")
-      ->check(CLI::IsMember({"sim", "cpu", "auto"}))
-      ->capture_default_str();
-  add_build_options(app, options->build);
-  app.add_flag("--no-fallback", options->build.no_fallback,
-               "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
-  not_empty(app.add_option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go"))
-      ->type_name("DIR");
-  not_empty(app.add_option("--dump-tensors", options->dump, "every activation by tensor index"))
-      ->type_name("F.npz");
-  add_model_options(app, options->reading);
-  app.add_flag("--json", options->json, "one JSON document on stdout");
-  add_threads_option(app, options->threads);
-  app.callback([options, &outcome] { outcome = run_command(*options); });
+  arguments.option("MODEL", options->model, "a TFLite model or a compiled executable").required();
+  add_input_options(arguments, options->inputs);
+  add_info_options(arguments, options->info);
+  arguments.option("--device", options->device, "sim, cpu or auto")
+      .one_of({"sim", "cpu", "auto"})
+      .shows_default();
+  add_build_options(arguments, options->build);
+  arguments.flag("--no-fallback", options->build.no_fallback,
+                 "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
+  arguments.option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go")
+      .not_empty()
+      .type_name("DIR");
+  arguments.option("--dump-tensors", options->dump, "every activation by tensor index")
+      .not_empty()
+      .type_name("F.npz");
+  add_model_options(arguments, options->reading);
+  arguments.flag("--json", options->json, "one JSON document on stdout");
+  add_threads_option(arguments, options->threads);
+  arguments.runs([options] { return run_command(*options); });
 }
 
 }  // namespace peraxis::cli
