@@ -113,6 +113,22 @@ void close_unmade(ir::Graph& graph) {
     if (!made[i]) graph.tensors[i].open_shape = false;
 }
 
+// LiteRT computes with a sparse tensor as if it were dense in DENSIFY alone.
+Status check_sparse_readers(const ir::Graph& graph, const tfl::SubGraph& subgraph) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (graph.ops[i].kind == ir::OpKind::Densify) continue;
+    for (const int32_t tensor : graph.ops[i].inputs) {
+      const auto index = static_cast<flatbuffers::uoffset_t>(tensor);
+      if (tensor < 0 || index >= subgraph.tensors()->size()) continue;
+      if (subgraph.tensors()->Get(index)->sparsity() == nullptr) continue;
+      return fail(ErrorCode::Unsupported,
+                  "{} reads the sparse {} itself; sparse weights are read behind DENSIFY only",
+                  graph.op_label(i), ir::tensor_label(graph, tensor));
+    }
+  }
+  return {};
+}
+
 Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, const ImportOptions& options) {
   ir::Graph graph;
   CopyBudget budget(file.bytes());
@@ -136,6 +152,7 @@ Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, co
   }
   state_detection_shapes(graph);
   close_unmade(graph);
+  PERAXIS_TRY(check_sparse_readers(graph, subgraph));
   return graph;
 }
 

@@ -11,8 +11,16 @@ namespace peraxis::import {
 
 namespace {
 
+// Numbers of 4 and 2 bits are unpacked: they are numbers of 8 bits that stay small.
 Result<ir::DataType> read_type(tfl::TensorType type) {
   switch (type) {
+    case tfl::TensorType::FLOAT16:
+      return ir::DataType::Float16;
+    case tfl::TensorType::INT4:
+    case tfl::TensorType::INT2:
+      return ir::DataType::Int8;
+    case tfl::TensorType::UINT4:
+      return ir::DataType::UInt8;
     case tfl::TensorType::FLOAT32:
       return ir::DataType::Float32;
     case tfl::TensorType::INT32:
@@ -69,9 +77,15 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   const tfl::QuantizationParameters* source = tensor.quantization();
   if (source == nullptr) return quant;
   if (source->details_type() != tfl::QuantizationDetails::NONE) {
-    return fail(ErrorCode::Unsupported,
-                "quantization details of type {} (custom or blockwise) are not supported",
-                static_cast<int>(source->details_type()));
+    const int type = static_cast<int>(source->details_type());
+    return fail(
+        ErrorCode::Unsupported,
+        "its quantization is {} (details of type {}), not one scale a tensor or channel; quantize it a "
+        "channel (ai-edge-quantizer: granularity CHANNELWISE; TFLiteConverter does so by itself)",
+        type == 2   ? "blockwise"
+        : type == 3 ? "along several axes"
+                    : "of a custom kind, like blockwise",
+        type);
   }
   const auto* scale = source->scale();
   if (scale == nullptr || scale->size() == 0) return quant;
@@ -100,14 +114,16 @@ Status check_input_shape(const tfl::Tensor& source, const std::vector<int32_t>& 
       ir::shape_text(shape), tensor_name(source));
 }
 
-Status read_data(uint32_t buffer, std::span<const uint8_t> data, ir::Tensor& tensor, CopyBudget& budget) {
-  if (data.empty()) return {};
-  if (static_cast<int64_t>(data.size()) != tensor.bytes()) {
-    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", buffer,
-                data.size(), ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
+// Some types and forms are read of constants only.
+Status check_computed(const tfl::Tensor& source) {
+  const tfl::TensorType type = source.type();
+  if (source.sparsity() != nullptr) {
+    return fail(ErrorCode::Unsupported, "a sparse tensor that is no constant is not supported");
   }
-  PERAXIS_TRY(budget.take(static_cast<int64_t>(data.size())));
-  tensor.data.assign(data.begin(), data.end());
+  if (bits_of(type) < 8 || type == tfl::TensorType::FLOAT16) {
+    return fail(ErrorCode::Unsupported, "the type {} (code {}) is supported for constants only",
+                tfl::EnumNameTensorType(type), static_cast<int>(type));
+  }
   return {};
 }
 
@@ -123,7 +139,6 @@ Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& source, cons
   PERAXIS_TRY(budget.take(source.name() == nullptr ? 0 : int64_t{source.name()->size()}));
   tensor.name = tensor_name(source);
   tensor.type = PERAXIS_TRY(read_type(source.type()));
-  if (source.sparsity() != nullptr) return fail(ErrorCode::Unsupported, "sparse tensors are not supported");
   if (source.is_variable()) return fail(ErrorCode::Unsupported, "variable tensors (state) are not supported");
   const std::span<const uint8_t> data = PERAXIS_TRY(file.buffer(source.buffer()));
   tensor.is_constant = !data.empty();
@@ -135,7 +150,11 @@ Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& source, cons
     PERAXIS_TRY(ir::check_shape(tensor.shape));
   }
   tensor.quant = PERAXIS_TRY(read_quantization(source, tensor.shape, budget));
-  PERAXIS_TRY(read_data(source.buffer(), data, tensor, budget));
+  if (data.empty()) {
+    PERAXIS_TRY(check_computed(source));
+    return tensor;
+  }
+  tensor.data = PERAXIS_TRY(read_data(source, data, tensor, budget));
   return tensor;
 }
 

@@ -43,6 +43,12 @@ struct ShapeUse {
 Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, const ShapeUse& use,
                                CopyBudget& budget);
 
+// Bits a value of the type takes in a file, where they are fewer than 8; else 8.
+int bits_of(tfl::TensorType type);
+// The bytes of the constant `tensor`, dense and unpacked, from those in the file. Its type and shape are set.
+Result<std::vector<uint8_t>> read_data(const tfl::Tensor& source, std::span<const uint8_t> data,
+                                       const ir::Tensor& tensor, CopyBudget& budget);
+
 // The shape in a RESHAPE's options, where LiteRT takes it from there: without a second input, or with one
 // that is no int32 vector. None when the options have none.
 std::optional<std::vector<int32_t>> reshape_option(const tfl::Operator& op, const ir::Graph& graph);

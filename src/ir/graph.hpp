@@ -12,7 +12,8 @@
 
 namespace peraxis::ir {
 
-enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool };
+// Float16: constants on their way through DENSIFY and DEQUANTIZE only.
+enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool, Float16 };
 const char* data_type_name(DataType type);  // "float32", "int8", ...
 std::optional<DataType> data_type_from_name(std::string_view name);
 int64_t data_type_bytes(DataType type);

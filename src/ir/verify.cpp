@@ -139,6 +139,8 @@ Status verify_rule(const rules::OpView& view) {
       return rules::verify_quantize(view);
     case OpKind::Dequantize:
       return rules::verify_dequantize(view);
+    case OpKind::Densify:
+      return rules::verify_densify(view);
     case OpKind::Cast:
       return rules::verify_cast(view);
     case OpKind::Logistic:

@@ -276,6 +276,126 @@ class Shapes(Files):
         self.fails(1, "run", path, says="the shape input (tensor 1 'by') is int64; only int32 is supported")
 
 
+def packed_bits(values, bits):
+    """Two's complement numbers of few bits, the first one in the low bits."""
+    values = values.ravel().astype(np.int64) & ((1 << bits) - 1)
+    per = 8 // bits
+    values = np.concatenate([values, np.zeros(-len(values) % per, np.int64)]).reshape(-1, per)
+    return sum(values[:, i] << (bits * i) for i in range(per)).astype(np.uint8)
+
+
+class Weights(Files):
+    def layer(self, kind, bits):
+        """One layer with an odd number of weights of `bits` bits."""
+        rng = np.random.default_rng(4)
+        m, types = ModelBuilder(), schema.TensorType
+        x = m.tensor("x", (1, 5, 4, 3), scale=[0.05], zero_point=[-3])
+        shape, axis, out = {"conv": ((5, 3, 3, 3), 0, (1, 5, 4, 5)), "depthwise": ((1, 3, 3, 3), 3, (1, 5, 4, 3)),
+                            "fully_connected": ((5, 3), 0, (20, 5))}[kind]
+        n = shape[axis]
+        values = rng.integers(-(1 << bits - 1), 1 << bits - 1, shape)
+        w = m.tensor("w", shape, {4: types.INT4, 2: types.INT2}[bits], rng.uniform(0.01, 0.03, n).tolist(), [0] * n, axis,
+                     data=packed_bits(values, bits))
+        b = m.tensor("b", (n,), types.INT32, [0.001] * n, [0] * n, data=rng.integers(-200, 200, n).astype(np.int32))
+        y = m.tensor("y", out, scale=[0.1], zero_point=[4])
+        name, code, version = {"conv": ("Conv2DOptions", Builtin.CONV_2D, 7), "fully_connected": ("FullyConnectedOptions", Builtin.FULLY_CONNECTED, 14),
+                               "depthwise": ("DepthwiseConv2DOptions", Builtin.DEPTHWISE_CONV_2D, 6)}[kind]
+        options = getattr(schema, name + "T")()
+        if kind != "fully_connected":
+            options.padding, options.depthMultiplier = schema.Padding.SAME, 1
+            options.strideH = options.strideW = options.dilationHFactor = options.dilationWFactor = 1
+        m.op(code, [x, w, b], [y], getattr(schema.BuiltinOptions, name), options)
+        m.model.operatorCodes[-1].version = version
+        return m.bytes([x], [y])
+
+    def test_few_bits(self):
+        for kind, bits in (("conv", 4), ("depthwise", 4), ("fully_connected", 4), ("fully_connected", 2)):
+            self.expect_same(self.layer(kind, bits), [self.picture((1, 5, 4, 3))])
+
+    def dequantized(self, kind, data, scale, zero_point, shape=(4, 2, 3, 2)):
+        """A float convolution with weights behind DEQUANTIZE."""
+        m, none = ModelBuilder(), {"scale": (), "zero_point": ()}
+        real = schema.TensorType.FLOAT32
+        x = m.tensor("x", (1, 5, 6, 2), real, **none)
+        stored = m.tensor("stored", shape, kind, scale, zero_point, data=data)
+        w = m.tensor("w", shape, real, **none)
+        m.op(Builtin.DEQUANTIZE, [stored], [w], schema.BuiltinOptions.DequantizeOptions, schema.DequantizeOptionsT())
+        m.model.operatorCodes[-1].version = 3
+        b = m.tensor("b", (4,), real, data=np.array([0.5, -1, 2, 0], np.float32), **none)
+        y = m.tensor("y", (1, 5, 6, 4), real, **none)
+        options = schema.Conv2DOptionsT()
+        options.strideH = options.strideW = options.dilationHFactor = options.dilationWFactor = 1
+        m.op(Builtin.CONV_2D, [x, w, b], [y], schema.BuiltinOptions.Conv2DOptions, options)
+        return m.bytes([x], [y])
+
+    def test_constants_behind_dequantize(self):
+        rng, types = np.random.default_rng(6), schema.TensorType
+        x = [rng.normal(0, 1, (1, 5, 6, 2)).astype(np.float32)]
+        for kind, data, scale, zero_point in (
+                (types.FLOAT16, rng.normal(0, 1, 48).astype(np.float16), (), ()),
+                (types.INT8, rng.integers(-128, 128, 48).astype(np.int8), [0.01, 0.02, 0.03, 0.04], [0] * 4),
+                (types.UINT8, rng.integers(0, 256, 48).astype(np.uint8), [0.01], [131]),
+                (types.INT4, packed_bits(rng.integers(-8, 8, 48), 4), [0.1], [-2]),
+                (types.UINT4, packed_bits(rng.integers(0, 16, 48), 4), [0.1], [8])):
+            self.expect_same(self.dequantized(kind, data, scale, zero_point), x)
+
+    def sparse(self, kind, dtype, blocks):
+        """A fully connected layer behind DENSIFY: rows of columns, or of blocks of 1x4."""
+        rng = np.random.default_rng(9)
+        dense = rng.integers(-127, 128, (6, 8)).astype(dtype)
+        size = 4 if blocks else 1
+        kept = rng.random((6, 8 // size)) < 0.4
+        dense *= np.repeat(kept, size, axis=1).astype(dtype)
+        m = ModelBuilder()
+        real = kind == schema.TensorType.FLOAT32
+        quant = {"scale": (), "zero_point": ()} if real else {"scale": [0.01]}
+        x = m.tensor("x", (3, 8), kind, **quant)
+        stored = m.tensor("stored", (6, 8), kind, data=np.concatenate([dense[r].reshape(-1, size)[kept[r]].ravel() for r in range(6)]), **quant)
+        order = schema.SparsityParametersT()
+        order.traversalOrder, order.blockMap = ([0, 1, 2], [1]) if blocks else ([0, 1], [])
+
+        def level(dense_size=0, segments=None, indices=None):
+            made = schema.DimensionMetadataT()
+            made.denseSize = dense_size
+            if segments is not None:
+                made.format = schema.DimensionType.SPARSE_CSR
+                made.arraySegmentsType, made.arrayIndicesType = schema.SparseIndexVector.Int32Vector, schema.SparseIndexVector.Uint8Vector
+                made.arraySegments, made.arrayIndices = schema.Int32VectorT(), schema.Uint8VectorT()
+                made.arraySegments.values, made.arrayIndices.values = segments, indices
+            return made
+
+        segments = np.concatenate([[0], np.cumsum(kept.sum(1))]).tolist()
+        order.dimMetadata = [level(6), level(0, segments, np.nonzero(kept)[1].tolist()), *([level(4)] if blocks else [])]
+        m.graph.tensors[stored].sparsity = order
+        w = m.tensor("w", (6, 8), kind, **quant)
+        m.op(Builtin.DENSIFY, [stored], [w], schema.BuiltinOptions.DensifyOptions, schema.DensifyOptionsT())
+        b = m.tensor("b", (6,), schema.TensorType.FLOAT32 if real else schema.TensorType.INT32, (), (),
+                     data=np.arange(6).astype(np.float32 if real else np.int32))
+        if not real:
+            m.graph.tensors[b].quantization.scale, m.graph.tensors[b].quantization.zeroPoint = [1e-4], [0]
+        y = m.tensor("y", (3, 6), kind, **quant)
+        m.op(Builtin.FULLY_CONNECTED, [x, w, b], [y], schema.BuiltinOptions.FullyConnectedOptions, schema.FullyConnectedOptionsT())
+        return m.bytes([x], [y])
+
+    def test_densify(self):
+        for kind, dtype in ((schema.TensorType.INT8, np.int8), (schema.TensorType.FLOAT32, np.float32)):
+            for blocks in (False, True):
+                self.expect_same(self.sparse(kind, dtype, blocks), [self.picture((3, 8)).astype(dtype)])
+
+    def test_dynamic_range_is_named(self):
+        model = unpacked(self.dequantized(schema.TensorType.INT8, np.zeros(48, np.int8), [0.1], [0]))
+        model.subgraphs[0].operators.pop(0)
+        model.subgraphs[0].operators[0].inputs = [0, 1, 3]
+        self.fails(1, "run", self.write("m.tflite", packed(model)),
+                   says=("int8 beside a float32 input", "quantized dynamically (hybrid)", "static_wi8_ai8", "representative_dataset"))
+
+    def test_blockwise_is_named(self):
+        model = unpacked(harness.conv_model())
+        quant = model.subgraphs[0].tensors[1].quantization
+        quant.detailsType, quant.details = schema.QuantizationDetails.BlockwiseQuantization, schema.BlockwiseQuantizationT()
+        self.fails(1, "run", self.write("m.tflite", packed(model)), says=("its quantization is blockwise", "CHANNELWISE"))
+
+
 class Operators(Files):
     def model(self, *codes):
         """A chain of operators, each (builtin code or custom name, version)."""

@@ -27,11 +27,20 @@ READ = {
     "c08_shapes_computed_upsample_bilinear": (),
     "c08_shapes_computed_upsample_nearest": (),
     "c17_reshape_int64_int64": (),
+    "b04_int4_weights_conv": (),
+    "b05_sparse_weights_densify": (),
+    "b06_fp16_weights_conv": (),
     "b06_fp16_weights_int8_const_dequantize": (),
 }
 REFUSED = {
     "b02_subgraphs_if": ("operator 0 is IF (code 118): it runs another subgraph",),
     "b03_stateful_wake_word_one_layer": ("operator 0 is CALL_ONCE", "operator 1 is VAR_HANDLE", "it keeps state"),
+    "b07_hybrid_conv": ("the weights (tensor 1 't1') are int8 beside a float32 input", "quantized dynamically (hybrid)",
+                        "static_wi8_ai8", "representative_dataset", "int8=True"),
+    "b11_blockwise_custom": ("its quantization is of a custom kind, like blockwise (details of type 1)", "CHANNELWISE"),
+    "a02_conv_huge_multiplier_shift40": ("conv_2d 0 't3': input scale * weight scale / output scale is 4.99999994e+11",
+                                         "LiteRT's result is undefined from 2^31 on", "a scale is dead or broken"),
+    "a02_conv_huge_multiplier_shift108": ("is 4.99999978e+32; LiteRT's result is undefined", "quantize again"),
     "b10_identifier_op_version_99": ("operator 0 and 1 more are CONV_2D (code 3): version 99, but LiteRT 2.3.0 knows 1 to 8",),
 }
 

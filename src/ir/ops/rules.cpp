@@ -134,8 +134,11 @@ Status expect_same_shape(const Operand& a, const Operand& b) {
 
 Status expect_multiplier(double multiplier, const char* formula) {
   if (std::isfinite(multiplier) && std::fabs(multiplier) < 2147483648.0) return {};
-  return fail(ErrorCode::InvalidModel, "{} is {:.9g}; LiteRT's result is undefined from 2^31 on", formula,
-              multiplier);
+  return fail(
+      ErrorCode::InvalidModel,
+      "{} is {:.9g}; LiteRT's result is undefined from 2^31 on (it shifts an int32 by as many places or "
+      "more): a scale is dead or broken; quantize again with data that reach this tensor",
+      formula, multiplier);
 }
 
 Status expect_int16_multiplier(double multiplier, const char* formula) {

@@ -108,6 +108,7 @@ Status verify_concatenation(const OpView& view);
 
 Status verify_quantize(const OpView& view);
 Status verify_dequantize(const OpView& view);
+Status verify_densify(const OpView& view);
 Status verify_cast(const OpView& view);
 
 Status verify_logistic(const OpView& view);

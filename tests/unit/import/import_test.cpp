@@ -342,15 +342,23 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Tensors, Refused,
     testing::Values(
-        Break{"int4", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::INT4; }, kUnsupported,
-              "the type INT4 (code 17) is not supported\n  in tensor 1 'weights'"},
+        Break{"bfloat16", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::BFLOAT16; }, kUnsupported,
+              "the type BFLOAT16 (code 18) is not supported\n  in tensor 1 'weights'"},
+        Break{"int4_activation", [](ModelSpec& m) { m.tensors[0].type = tfl::TensorType::INT4; },
+              kUnsupported, "the type INT4 (code 17) is supported for constants only"},
+        Break{"float16_activation", [](ModelSpec& m) { m.tensors[3].type = tfl::TensorType::FLOAT16; },
+              kUnsupported, "the type FLOAT16 (code 1) is supported for constants only"},
         Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); },
               kUnsupported, "the type unknown (code 100)"},
-        Break{"sparse", [](ModelSpec& m) { m.tensors[1].sparse = true; }, kUnsupported, "sparse tensors"},
+        Break{"sparse_without_order",
+              [](ModelSpec& m) {
+                m.tensors[1].sparsity = [](Builder& b) { return tfl::CreateSparsityParameters(b); };
+              },
+              kInvalid, "a sparse tensor of rank 4 with 0 blocked dimensions has 0 dimensions in its order"},
         Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
               "variable tensors"},
         Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
-              kUnsupported, "quantization details of type 1"},
+              kUnsupported, "its quantization is of a custom kind, like blockwise (details of type 1)"},
         Break{"dynamic_without_size",
               [](ModelSpec& m) {
                 m.tensors[0].shape = {1, -1, 5, 2};

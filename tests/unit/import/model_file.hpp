@@ -19,7 +19,8 @@ struct TensorSpec {
   std::vector<int64_t> zero_point{0};
   int32_t quantized_dimension = 0;
   std::vector<int32_t> shape_signature{};
-  bool is_variable = false, sparse = false, custom_quantization = false;
+  bool is_variable = false, custom_quantization = false;
+  std::function<flatbuffers::Offset<tfl::SparsityParameters>(flatbuffers::FlatBufferBuilder&)> sparsity = {};
 };
 
 struct BufferSpec {
@@ -86,7 +87,7 @@ inline flatbuffers::Offset<tfl::Tensor> build_tensor(Builder& builder, const Ten
         details, spec.quantized_dimension);
   }
   flatbuffers::Offset<tfl::SparsityParameters> sparsity;
-  if (spec.sparse) sparsity = tfl::CreateSparsityParameters(builder);
+  if (spec.sparsity) sparsity = spec.sparsity(builder);
   return tfl::CreateTensorDirect(builder, &spec.shape, spec.type, spec.buffer,
                                  spec.name ? spec.name->c_str() : nullptr, quantization, spec.is_variable,
                                  sparsity, spec.shape_signature.empty() ? nullptr : &spec.shape_signature);
