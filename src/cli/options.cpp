@@ -128,6 +128,19 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
   add_cost_options(arguments, options);
 }
 
+void add_model_options(const Arguments& arguments, ModelOptions& options) {
+  arguments
+      .option("--signature", options.signature,
+              "the part of a model with several entries: the one with this signature key")
+      .not_empty()
+      .type_name("KEY");
+  arguments
+      .option("--shape", options.shapes,
+              "another size of an input, by name or position: images=1x320x320x3; repeatable")
+      .type_name("INPUT=SIZES")
+      .repeatable();
+}
+
 void add_threads_option(const Arguments& arguments, int& threads) {
   arguments
       .option("--threads", threads, "threads of the CPU kernels and host steps; the results are the same")

@@ -22,6 +22,7 @@ namespace peraxis::cli {
 namespace {
 
 struct PlanOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   InputOptions inputs;
@@ -259,7 +260,7 @@ void print_rows_csv(const Report& report) {
 
 CliResult<Report> make_report(const PlanOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
-  Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   Report report;
   report.graph = std::move(*loaded.model);
   report.changes = std::move(loaded.changes);
@@ -371,6 +372,7 @@ void add_plan(const Arguments& arguments) {
   arguments.flag("--all-strategies", options->all_strategies,
                  "every strategy planned, run on the machine model and compared");
   add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
   const Argument json = arguments.flag("--json", options->json, "one JSON document on stdout");
   arguments.flag("--csv", options->csv, "comma-separated values on stdout").excludes(json);
   arguments.option("--threads", options->threads, "threads; 0: as many as the machine has")
