@@ -1,4 +1,5 @@
 // FULLY_CONNECTED (litert-arithmetic.md 2): weights [units, columns]; the input is read as rows of `columns`.
+// The weights may be computed at run time; the arithmetic is the same.
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {
