@@ -1,13 +1,14 @@
 // NON_MAX_SUPPRESSION_V4 and V5: the best box, then the next one that overlaps none of the kept ones too
 // much, and so on. V5 with sigma above 0 lowers the score of a box for every overlap and queues it again.
 // Outputs behind the last kept box are 0.
+#include "kernels/reference/non_max_suppression.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <queue>
 
 #include "kernels/elements.hpp"
-#include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
 namespace {
@@ -17,10 +18,6 @@ struct Candidate {
   float score = 0.0F;
   size_t compared = 0;  // kept boxes that have been compared with it
   bool operator<(const Candidate& other) const { return score < other.score; }
-};
-
-struct Thresholds {
-  float overlap, score, sigma;
 };
 
 struct Sides {
@@ -46,7 +43,7 @@ float overlap(const Sides& a, const Sides& b) {
 }
 
 // Compares the candidate with the boxes kept since it was last compared, the newest first. False: too close.
-bool passes(const Reader<float>& boxes, const std::vector<Candidate>& kept, const Thresholds& limits,
+bool passes(const Reader<float>& boxes, const std::vector<Candidate>& kept, const SuppressionLimits& limits,
             Candidate& candidate) {
   const float factor = limits.sigma > 0.0F ? -0.5F / limits.sigma : 0.0F;
   const Sides own = sides(boxes, candidate.box);
@@ -59,7 +56,7 @@ bool passes(const Reader<float>& boxes, const std::vector<Candidate>& kept, cons
   return true;
 }
 
-std::vector<Candidate> suppress(const Context& context, const Thresholds& limits, size_t most) {
+std::vector<Candidate> suppress(const Context& context, const SuppressionLimits& limits, size_t most) {
   const Reader<float> boxes(context.inputs[0]);
   const Reader<float> scores(context.inputs[1]);
   std::priority_queue<Candidate> queue;
@@ -80,7 +77,9 @@ std::vector<Candidate> suppress(const Context& context, const Thresholds& limits
   return kept;
 }
 
-Status write(const Context& context, const Thresholds& limits, bool soft) {
+}  // namespace
+
+Status suppress_boxes(const Context& context, const SuppressionLimits& limits, bool soft) {
   const auto most = static_cast<size_t>(context.output().elements());
   const std::vector<Candidate> kept = suppress(context, limits, most);
   for (const std::span<uint8_t>& output : context.outputs) std::ranges::fill(output, uint8_t{0});
@@ -90,24 +89,6 @@ Status write(const Context& context, const Thresholds& limits, bool soft) {
   }
   Writer<int32_t>(context.outputs[soft ? 2 : 1]).set(0, static_cast<int32_t>(kept.size()));
   return {};
-}
-
-}  // namespace
-
-Status non_max_suppression_v4(const Context& context) {
-  PERAXIS_TRY(check_rule(context));
-  return write(context, {Reader<float>(context.inputs[3])[0], Reader<float>(context.inputs[4])[0], 0.0F},
-               false);
-}
-
-Status non_max_suppression_v5(const Context& context) {
-  PERAXIS_TRY(check_rule(context));
-  const float sigma = Reader<float>(context.inputs[5])[0];
-  if (sigma < 0.0F) {
-    return fail(ErrorCode::InvalidArgument, "{}: sigma is {}; it must be 0 or more", context.label(), sigma);
-  }
-  return write(context, {Reader<float>(context.inputs[3])[0], Reader<float>(context.inputs[4])[0], sigma},
-               true);
 }
 
 }  // namespace peraxis::kernels::reference
