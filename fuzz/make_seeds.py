@@ -120,6 +120,40 @@ def make_executable_seeds(folder):
             made.unlink()
 
 
+def convolution(buffers):
+    """A TFLite file of one CONV_2D, as JSON for flatc."""
+    quant = {"scale": [0.5], "zero_point": [0]}
+    tensors = [dict(name="in", shape=[1, 4, 5, 2], type="INT8", buffer=0, quantization=quant),
+               dict(name="weights", shape=[3, 1, 1, 2], type="INT8", buffer=1,
+                    quantization={"scale": [0.1, 0.2, 0.3], "zero_point": [0, 0, 0]}),
+               dict(name="bias", shape=[3], type="INT32", buffer=2),
+               dict(name="out", shape=[1, 4, 5, 3], type="INT8", buffer=0, quantization=quant)]
+    options = dict(padding="VALID", stride_w=1, stride_h=1, fused_activation_function="RELU")
+    operator = dict(opcode_index=0, inputs=[0, 1, 2], outputs=[3], builtin_options_type="Conv2DOptions", builtin_options=options)
+    return dict(version=3, operator_codes=[dict(deprecated_builtin_code=3, builtin_code="CONV_2D", version=3)],
+                subgraphs=[dict(name="main", tensors=tensors, inputs=[0], outputs=[3], operators=[operator])],
+                buffers=[{}, *buffers])
+
+
+def make_model_seeds(folder):
+    data = [bytes(range(1, 7)), struct.pack("<3i", 1, 2, -1)]
+    with tempfile.TemporaryDirectory() as work:
+        def tables(buffers):
+            source = pathlib.Path(work) / "model.json"
+            source.write_text(json.dumps(convolution(buffers)))
+            subprocess.run(["flatc", "--binary", "-o", work, str(ROOT / "schemas" / "tflite.fbs"), str(source)], check=True)
+            return (pathlib.Path(work) / "model.tflite").read_bytes()
+        (folder / "inside.tflite").write_bytes(tables([{"data": list(part)} for part in data]))
+        # The data behind the tables, then a zip's first bytes, as exporters put their metadata there.
+        end = len(tables([{"offset": 1000000, "size": len(part)} for part in data]))
+        buffers, behind = [], b""
+        for part in data:
+            behind += bytes(-(end + len(behind)) % 16)
+            buffers.append({"offset": end + len(behind), "size": len(part)})
+            behind += part
+        (folder / "behind.tflite").write_bytes(tables(buffers) + behind + b"PK\3\4")
+
+
 def captures():
     """Contents of captures, as JSON for flatc."""
     empty = dict(name="n", driver="d", target="rk3588", note="", buffers=[], tasks=[], jobs=[], submits=[], tensors=[])
@@ -239,7 +273,7 @@ def make_head_seeds(folder):
 
 def main():
     assert xxh64(b"") == 0xEF46DB3751D8E999
-    for target, make in (("executable_read", make_executable_seeds), ("capture_read", make_capture_seeds),
+    for target, make in (("executable_read", make_executable_seeds), ("tflite_import", make_model_seeds), ("capture_read", make_capture_seeds),
                          ("stream_text", make_stream_seeds), ("npy_parse", make_npy_seeds),
                          ("image_decode", make_image_seeds), ("model_info", make_model_info_seeds),
                          ("heads", make_head_seeds)):

@@ -1,5 +1,6 @@
 // Any bytes as a TFLite file: refused with a message, or a graph whose text form reads back unchanged and
-// whose verification ends. A file that is accepted never holds more than the importer's stated limits.
+// whose verification ends; what the file leaves open is stated or refused. A file that is accepted never
+// holds more than the importer's stated limits.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -7,6 +8,7 @@
 #include "base/check.hpp"
 #include "import/import.hpp"
 #include "ir/graph.hpp"
+#include "passes/resolve_shapes.hpp"
 
 using namespace peraxis;
 
@@ -22,6 +24,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const Status status = ir::verify(*graph);
   PERAXIS_CHECK(status || !status.error().message.empty(), "a refusal says why");
+  ir::Graph resolved = *graph;
+  const auto computed = passes::resolve_shapes(resolved);
+  PERAXIS_CHECK(!computed || ir::verify(resolved), "a resolved graph verifies");
+  PERAXIS_CHECK(!status || computed, "a graph that verifies needs nothing resolved");
   const std::string text = ir::print(*graph, true);
   const auto again = ir::parse(text);
   PERAXIS_CHECK(again && ir::print(*again, true) == text, "the text form reads back");

@@ -2,6 +2,7 @@
 #include "cli/load.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "import/import.hpp"
+#include "passes/resolve_shapes.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -42,6 +44,33 @@ Error located(Error error, const std::string& path) {
   return error;
 }
 
+// "1x320x320x3".
+std::optional<std::vector<int32_t>> parse_shape(std::string_view text) {
+  std::vector<int32_t> shape;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (true) {
+    int32_t size = 0;
+    const auto [rest, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 1) return std::nullopt;
+    shape.push_back(size);
+    if (rest == end) return shape;
+    if (*rest != 'x') return std::nullopt;
+    at = rest + 1;
+  }
+}
+
+Status read_model(std::span<const uint8_t> bytes, const import::ImportOptions& options, Loaded& loaded) {
+  ir::Graph graph =
+      PERAXIS_TRY(import::import_tflite(bytes, std::filesystem::path(loaded.path).stem().string(), options));
+  if (const int64_t count = PERAXIS_TRY(passes::resolve_shapes(graph)); count > 0)
+    loaded.changes.push_back(
+        {"resolve_shapes", "operators of constants computed for shapes and weights", count});
+  loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
+  loaded.model = std::move(graph);
+  return {};
+}
+
 }  // namespace
 
 std::string describe_content(std::span<const uint8_t> bytes) {
@@ -59,44 +88,69 @@ std::string describe_content(std::span<const uint8_t> bytes) {
   return {};
 }
 
-Result<Loaded> load(const std::string& path) {
+CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
+  const import::ImportOptions importing = PERAXIS_TRY(import_options(options));
   Loaded loaded;
   loaded.path = path;
   Result<std::vector<uint8_t>> read = base::read_file(path);
-  if (!read) return tl::unexpected<Error>(located(std::move(read).error(), path));
+  if (!read) return tl::unexpected<CliError>(located(std::move(read).error(), path));
   const std::vector<uint8_t>& bytes = *read;
   loaded.hash = base::hash64(bytes);
   if (exe::looks_like_executable(bytes)) {
+    if (options.given())
+      return usage("--signature and --shape are for models; {} is an executable, already compiled", path);
     Result<exe::Executable> executable = exe::read(bytes);
-    if (!executable) return tl::unexpected<Error>(located(std::move(executable).error(), path));
+    if (!executable) return tl::unexpected<CliError>(located(std::move(executable).error(), path));
     loaded.executable = std::move(*executable);
     return loaded;
   }
   if (!import::looks_like_tflite(bytes)) {
     const std::string what = describe_content(bytes);
-    return fail(ErrorCode::InvalidModel, "{} is neither a TFLite model nor a peraxis executable{}{}", path,
-                what.empty() ? "" : "; it looks like ", what);
+    return tl::unexpected<CliError>(
+        Error{ErrorCode::InvalidModel,
+              fmt::format("{} is neither a TFLite model nor a peraxis executable{}{}", path,
+                          what.empty() ? "" : "; it looks like ", what),
+              {}});
   }
-  Result<ir::Graph> graph = import::import_tflite(bytes, std::filesystem::path(path).stem().string());
-  if (!graph) return tl::unexpected<Error>(located(std::move(graph).error(), path));
-  if (const Status verified = ir::verify(*graph); !verified)
-    return tl::unexpected<Error>(located(verified.error(), path));
-  loaded.model = std::move(*graph);
+  if (Status status = read_model(bytes, importing, loaded); !status)
+    return tl::unexpected<CliError>(located(std::move(status).error(), path));
   loaded.embedded = vision::read_embedded_info(bytes);
   return loaded;
 }
 
-Result<Loaded> load_model(const std::string& path) {
-  Loaded loaded = PERAXIS_TRY(load(path));
+CliResult<Loaded> load_model(const std::string& path, const ModelOptions& options) {
+  Loaded loaded = PERAXIS_TRY(load(path, options));
   if (!loaded.model)
-    return fail(ErrorCode::InvalidModel,
-                "{} is an executable, already compiled; this command takes a TFLite model", path);
+    return tl::unexpected<CliError>(
+        Error{ErrorCode::InvalidModel,
+              fmt::format("{} is an executable, already compiled; this command takes a TFLite model", path),
+              {}});
   simplify(loaded);
   return loaded;
 }
 
+CliResult<import::ImportOptions> import_options(const ModelOptions& options) {
+  import::ImportOptions out;
+  out.signature = options.signature;
+  for (const std::string& text : options.shapes) {
+    const size_t split = text.rfind('=');
+    const auto shape = split == std::string::npos ? std::nullopt : parse_shape(text.substr(split + 1));
+    if (!shape)
+      return usage("--shape: '{}' is not INPUT=SIZES, like 'images'=1x320x320x3 or 0=1x320x320x3", text);
+    out.shapes.emplace_back(text.substr(0, split), *shape);
+  }
+  return out;
+}
+
+CliResult<std::vector<import::OperatorCount>> count_operators(const std::string& path,
+                                                              const ModelOptions& options) {
+  const import::ImportOptions importing = PERAXIS_TRY(import_options(options));
+  const std::vector<uint8_t> bytes = PERAXIS_TRY(base::read_file(path));
+  return PERAXIS_TRY(import::count_operators(bytes, importing));
+}
+
 void simplify(Loaded& loaded) {
-  loaded.changes = passes::run_all(*loaded.model);
+  for (passes::Change& change : passes::run_all(*loaded.model)) loaded.changes.push_back(change);
 }
 
 std::string changes_text(const std::vector<passes::Change>& changes) {

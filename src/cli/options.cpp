@@ -110,9 +110,10 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
        "operators of the CPU take dense arrays only, converted before and after them, and leave the NPU's "
        "layout alone");
   arguments
-      .option("--max-mismatch", options.max_mismatch,
-              "what 'auto' aims at instead: per cent of the convolutions' outputs that may differ from the "
-              "reference, least time below that")
+      .option(
+          "--max-mismatch", options.max_mismatch,
+          "what 'auto' aims at instead: per cent of the NPU's outputs that may differ from the reference, of "
+          "all operators that can; least time below that")
       .type_name("PERCENT")
       .between(0.0, 100.0)
       .noted_in(options.given);
@@ -125,6 +126,19 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
       .noted_in(options.given);
   add_strategy_options(arguments, options);
   add_cost_options(arguments, options);
+}
+
+void add_model_options(const Arguments& arguments, ModelOptions& options) {
+  arguments
+      .option("--signature", options.signature,
+              "the part of a model with several entries: the one with this signature key")
+      .not_empty()
+      .type_name("KEY");
+  arguments
+      .option("--shape", options.shapes,
+              "another size of an input, by name or position: images=1x320x320x3; repeatable")
+      .type_name("INPUT=SIZES")
+      .repeatable();
 }
 
 void add_threads_option(const Arguments& arguments, int& threads) {

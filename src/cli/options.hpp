@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/arguments.hpp"
+#include "cli/load.hpp"
 #include "compiler/compile.hpp"
 #include "kernels/kernels.hpp"
 
@@ -33,6 +34,8 @@ struct BuildOptions {
 
 // --strategy, --accuracy, --reference, and the strategies' own settings.
 void add_build_options(const Arguments& arguments, BuildOptions& options);
+// --signature, --shape.
+void add_model_options(const Arguments& arguments, ModelOptions& options);
 // --threads, default 1.
 void add_threads_option(const Arguments& arguments, int& threads);
 

@@ -275,10 +275,10 @@ class Compiler {
     const rk3588::SymbolicAddress addend = addend_of(chosen);
     const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
-    const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
+    const lower::Cutting cutting{{options_.max_tile_rows, options_.max_task_channels}, options_.cost};
     const int32_t scratch = plan_.memory.allocations();
     const lower::LoweredLayer lowered = PERAXIS_TRY(
-        lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
+        lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, cutting, plan_.memory,
                                  true, by_tasks ? home_of(output) : rk3588::SymbolicAddress{}, addend));
     plan_.memory.touch(input.address.allocation, clock_);
     if (addend.allocation >= 0) plan_.memory.touch(addend.allocation, clock_);

@@ -83,6 +83,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.cost = options.cost;
   out.limits = {options.max_tile_rows, options.max_task_channels};
   out.histograms = options.histograms;
+  out.seen_operands = options.seen_operands;
   out.convolutions_only = options.convolutions_only;
   out.tables = options.tables;
   out.fused_adds = options.fused_adds;

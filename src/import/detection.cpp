@@ -52,11 +52,10 @@ class Options {
 
 }  // namespace
 
-Result<ir::Attributes> read_detection(const tfl::Operator& op) {
-  const auto* bytes = op.custom_options();
-  if (bytes == nullptr || bytes->size() == 0) return fail(ErrorCode::InvalidModel, "it has no options");
+Result<ir::Attributes> read_detection(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return fail(ErrorCode::InvalidModel, "it has no options");
   // A copy: the reader takes numbers at their own alignment from the start of its bytes.
-  const std::vector<uint8_t> copy(bytes->begin(), bytes->end());
+  const std::vector<uint8_t> copy(bytes.begin(), bytes.end());
   if (!flexbuffers::VerifyBuffer(copy.data(), copy.size())) {
     return fail(ErrorCode::InvalidModel, "its options ({} bytes) are damaged", copy.size());
   }

@@ -2,6 +2,7 @@
 // inside the bytes; what it cannot know (indices, sizes, counts) is checked where it is read.
 #include "import/import.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,44 +13,12 @@ namespace peraxis::import {
 
 namespace {
 
-constexpr uint32_t kSchemaVersion = 3;
-
-// The verifier measures alignment from the start of the bytes; fields of up to 64 bits are read in place.
-bool aligned(std::span<const uint8_t> bytes) {
-  return reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0;
-}
-
-Result<const tfl::Model*> open_model(std::span<const uint8_t> bytes) {
-  if (!looks_like_tflite(bytes)) {
-    return fail(ErrorCode::InvalidModel,
-                "not a TensorFlow Lite file: the identifier TFL3 is missing ({} bytes)", bytes.size());
-  }
-  if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE) {
-    return fail(ErrorCode::Unsupported, "the file has {} bytes; the limit is 2 GB", bytes.size());
-  }
-  flatbuffers::Verifier verifier(bytes.data(), bytes.size());
-  if (!tfl::VerifyModelBuffer(verifier)) {
-    return fail(ErrorCode::InvalidModel,
-                "the file is damaged or cut off: its tables do not verify ({} bytes)", bytes.size());
-  }
-  const tfl::Model* model = tfl::GetModel(bytes.data());
-  if (model->version() != kSchemaVersion) {
-    return fail(ErrorCode::Unsupported, "schema version {}; only {} is supported", model->version(),
-                kSchemaVersion);
-  }
-  return model;
-}
-
-Result<const tfl::SubGraph*> only_subgraph(const tfl::Model& model) {
-  const auto* subgraphs = model.subgraphs();
-  if (subgraphs == nullptr || subgraphs->size() == 0 || subgraphs->Get(0) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "the file has no subgraph");
-  }
-  if (subgraphs->size() > 1) {
-    return fail(ErrorCode::Unsupported, "the file has {} subgraphs (control flow); only one is supported",
-                subgraphs->size());
-  }
-  return subgraphs->Get(0);
+// The bytes at a multiple of 8: the verifier measures alignment from their start, and fields of up to 64 bits
+// are read in place.
+std::span<const uint8_t> aligned(std::span<const uint8_t> bytes, std::vector<uint8_t>& copy) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 == 0) return bytes;
+  copy.assign(bytes.begin(), bytes.end());
+  return copy;
 }
 
 Result<std::vector<int32_t>> read_ends(const flatbuffers::Vector<int32_t>* source, const char* what,
@@ -78,19 +47,99 @@ void state_detection_shapes(ir::Graph& graph) {
     const std::vector<int32_t> shapes[] = {{1, count, 4}, {1, count}, {1, count}, {1}};
     for (size_t i = 0; i < op.outputs.size(); ++i) {
       ir::Tensor& output = graph.tensors[static_cast<size_t>(op.outputs[i])];
-      if (output.shape.empty() && !output.is_constant) output.shape = shapes[i];
+      if (!output.shape.empty() || output.is_constant) continue;
+      output.shape = shapes[i];
+      output.open_shape = false;
     }
   }
 }
 
-Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgraph, size_t file_bytes) {
+std::string input_names(const tfl::SubGraph& subgraph, const std::vector<int32_t>& inputs) {
+  std::string text;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto tensor = static_cast<flatbuffers::uoffset_t>(inputs[i]);
+    text += fmt::format("{}{} '{}'", i == 0 ? "" : ", ", i, tensor_name(*subgraph.tensors()->Get(tensor)));
+  }
+  return text;
+}
+
+// How each tensor gets its shape.
+Result<std::vector<ShapeUse>> shape_uses(const tfl::SubGraph& subgraph, const std::vector<int32_t>& inputs,
+                                         const ImportOptions& options, size_t tensor_count) {
+  std::vector<ShapeUse> uses(tensor_count);
+  for (ShapeUse& use : uses) use.open = !options.shapes.empty();
+  for (const int32_t tensor : inputs) uses[static_cast<size_t>(tensor)].input = true;
+  for (const auto& [name, shape] : options.shapes) {
+    const auto named = [&, i = size_t{0}](int32_t tensor) mutable {
+      const tfl::Tensor& input = *subgraph.tensors()->Get(static_cast<flatbuffers::uoffset_t>(tensor));
+      return tensor_name(input) == name || std::to_string(i++) == name;
+    };
+    const auto found = std::find_if(inputs.begin(), inputs.end(), named);
+    if (found == inputs.end()) {
+      return fail(ErrorCode::InvalidArgument, "a shape is given for '{}', but the inputs are {}", name,
+                  input_names(subgraph, inputs));
+    }
+    uses[static_cast<size_t>(*found)].given = &shape;
+  }
+  return uses;
+}
+
+// Where LiteRT takes a RESHAPE's new shape from its options, the graph gets it as a constant behind the
+// file's tensors.
+Status state_reshape(ir::Graph& graph, size_t index, const tfl::Operator& source, CopyBudget& budget) {
+  const auto wanted = reshape_option(source, graph);
+  if (!wanted || wanted->empty() || graph.ops[index].kind != ir::OpKind::Reshape) return {};
+  const auto bytes = static_cast<int64_t>(wanted->size() * sizeof(int32_t));
+  PERAXIS_TRY(budget.take(bytes));
+  ir::Tensor shape;
+  shape.name = fmt::format("new_shape of operator {}", index);
+  shape.type = ir::DataType::Int32;
+  shape.shape = {static_cast<int32_t>(wanted->size())};
+  shape.is_constant = true;
+  shape.data.resize(static_cast<size_t>(bytes));
+  std::memcpy(shape.data.data(), wanted->data(), shape.data.size());
+  graph.ops[index].inputs.resize(1);
+  graph.ops[index].inputs.push_back(static_cast<int32_t>(graph.tensors.size()));
+  graph.tensors.push_back(std::move(shape));
+  return {};
+}
+
+// Tensors that no operator makes are open to nobody.
+void close_unmade(ir::Graph& graph) {
+  std::vector<bool> made(graph.tensors.size());
+  for (const ir::Op& op : graph.ops)
+    for (const int32_t tensor : op.outputs) made[static_cast<size_t>(tensor)] = true;
+  for (size_t i = 0; i < made.size(); ++i)
+    if (!made[i]) graph.tensors[i].open_shape = false;
+}
+
+// LiteRT computes with a sparse tensor as if it were dense in DENSIFY alone.
+Status check_sparse_readers(const ir::Graph& graph, const tfl::SubGraph& subgraph) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (graph.ops[i].kind == ir::OpKind::Densify) continue;
+    for (const int32_t tensor : graph.ops[i].inputs) {
+      const auto index = static_cast<flatbuffers::uoffset_t>(tensor);
+      if (tensor < 0 || index >= subgraph.tensors()->size()) continue;
+      if (subgraph.tensors()->Get(index)->sparsity() == nullptr) continue;
+      return fail(ErrorCode::Unsupported,
+                  "{} reads the sparse {} itself; sparse weights are read behind DENSIFY only",
+                  graph.op_label(i), ir::tensor_label(graph, tensor));
+    }
+  }
+  return {};
+}
+
+Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, const ImportOptions& options) {
   ir::Graph graph;
-  CopyBudget budget(file_bytes);
+  CopyBudget budget(file.bytes());
   const size_t tensor_count = subgraph.tensors() == nullptr ? 0 : subgraph.tensors()->size();
+  graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
+  graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
+  const std::vector<ShapeUse> uses = PERAXIS_TRY(shape_uses(subgraph, graph.inputs, options, tensor_count));
   for (flatbuffers::uoffset_t i = 0; i < tensor_count; ++i) {
     const tfl::Tensor* tensor = subgraph.tensors()->Get(i);
-    graph.tensors.push_back(
-        PERAXIS_TRY_NOTE(read_tensor(model, *tensor, budget), "in tensor {} '{}'", i, tensor_name(*tensor)));
+    graph.tensors.push_back(PERAXIS_TRY_NOTE(read_tensor(file, *tensor, uses[i], budget), "in tensor {} '{}'",
+                                             i, tensor_name(*tensor)));
   }
   const size_t op_count = subgraph.operators() == nullptr ? 0 : subgraph.operators()->size();
   for (flatbuffers::uoffset_t i = 0; i < op_count; ++i) {
@@ -98,31 +147,75 @@ Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgr
     const int64_t links = int64_t{op.inputs() == nullptr ? 0 : op.inputs()->size()} +
                           int64_t{op.outputs() == nullptr ? 0 : op.outputs()->size()};
     PERAXIS_TRY(budget.take(links * 4));
-    graph.ops.push_back(PERAXIS_TRY(read_operator(model, op, i, tensor_count)));
+    graph.ops.push_back(PERAXIS_TRY(read_operator(file, op, i, tensor_count)));
+    PERAXIS_TRY(state_reshape(graph, i, op, budget));
   }
-  graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
-  graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
   state_detection_shapes(graph);
+  close_unmade(graph);
+  PERAXIS_TRY(check_sparse_readers(graph, subgraph));
   return graph;
 }
 
 }  // namespace
 
+namespace {
+
+std::vector<Signature> signatures_of(const File& file) {
+  std::vector<Signature> out;
+  if (file.model().signature_defs() == nullptr) return out;
+  for (const tfl::SignatureDef* signature : *file.model().signature_defs()) {
+    const auto* key = signature->signature_key();
+    out.push_back({key == nullptr ? std::string() : key->str(), signature->subgraph_index()});
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature) {
+  const auto* subgraphs = file.model().subgraphs();
+  if (subgraphs == nullptr || subgraphs->size() == 0 || subgraphs->Get(0) == nullptr) {
+    return fail(ErrorCode::InvalidModel, "the file has no subgraph");
+  }
+  if (signature.empty()) return subgraphs->Get(0);
+  std::string keys;
+  for (const Signature& entry : signatures_of(file)) {
+    if (entry.key == signature) {
+      if (entry.subgraph < subgraphs->size()) return subgraphs->Get(entry.subgraph);
+      return fail(ErrorCode::InvalidModel, "signature '{}' names subgraph {}, the file has {}", signature,
+                  entry.subgraph, subgraphs->size());
+    }
+    keys += fmt::format("{}'{}'", keys.empty() ? "" : ", ", entry.key);
+  }
+  return fail(ErrorCode::InvalidArgument, "the file has no signature '{}'; {}", signature,
+              keys.empty() ? "it has none at all" : "its signatures are " + keys);
+}
+
 bool looks_like_tflite(std::span<const uint8_t> bytes) {
   return bytes.size() >= 8 && std::memcmp(bytes.data() + 4, "TFL3", 4) == 0;
 }
 
-Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name) {
+Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name,
+                                const ImportOptions& options) {
   std::vector<uint8_t> copy;
-  if (!aligned(bytes)) {
-    copy.assign(bytes.begin(), bytes.end());
-    bytes = copy;
-  }
-  const tfl::Model& model = *PERAXIS_TRY(open_model(bytes));
-  const tfl::SubGraph& subgraph = *PERAXIS_TRY(only_subgraph(model));
-  ir::Graph graph = PERAXIS_TRY(read_graph(model, subgraph, bytes.size()));
+  const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
+  const tfl::SubGraph& subgraph = *PERAXIS_TRY(choose_subgraph(file, options.signature));
+  PERAXIS_TRY(check_codes(file, subgraph));
+  ir::Graph graph = PERAXIS_TRY(read_graph(file, subgraph, options));
   graph.name = std::move(name);
   return graph;
+}
+
+Result<std::vector<OperatorCount>> count_operators(std::span<const uint8_t> bytes,
+                                                   const ImportOptions& options) {
+  std::vector<uint8_t> copy;
+  const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
+  return count_codes(file, *PERAXIS_TRY(choose_subgraph(file, options.signature)));
+}
+
+Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> copy;
+  return signatures_of(PERAXIS_TRY(File::open(aligned(bytes, copy))));
 }
 
 }  // namespace peraxis::import

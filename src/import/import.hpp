@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
@@ -14,8 +17,41 @@ namespace peraxis::import {
 // True when the bytes carry the identifier of a TensorFlow Lite file; nothing else is looked at.
 bool looks_like_tflite(std::span<const uint8_t> bytes);
 
-// `name` becomes the graph's name; messages do not repeat it. Tensor i of the graph is tensor i of the file,
-// operator i is operator i. The bytes are not needed afterwards.
-Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name);
+struct ImportOptions {
+  std::string signature;  // the key of the signature whose subgraph is read; empty: the first subgraph
+  // Sizes of inputs in place of the declared ones: by name, or by position ("0"). With any, all shapes that
+  // are computed from them are open.
+  std::vector<std::pair<std::string, std::vector<int32_t>>> shapes = {};
+};
+
+// Shapes that the file does not declare, or declares with dynamic sizes, are open: ir::infer_shapes() states
+// them. An input has its declared size. `name` becomes the graph's name; messages do not repeat it. Tensor i
+// of the graph is tensor i of the file's subgraph, operator i is operator i. The bytes are not needed
+// afterwards.
+Result<ir::Graph> import_tflite(std::span<const uint8_t> bytes, std::string name,
+                                const ImportOptions& options = {});
+
+// What a file says of an operator, and what the importer makes of it.
+struct OperatorCode {
+  std::string name;  // "CONV_2D" or a custom operator's name; empty: an unknown builtin
+  bool custom = false;
+  int32_t code = 0, version = 1;
+  std::optional<ir::OpKind> kind;
+  std::string refusal;  // why it is not read; empty: it is read
+};
+struct OperatorCount : OperatorCode {
+  int64_t count = 0;
+  size_t first = 0;  // the first operator of this kind
+};
+// The operators of the subgraph that import_tflite would read, each kind and version once, read or not.
+Result<std::vector<OperatorCount>> count_operators(std::span<const uint8_t> bytes,
+                                                   const ImportOptions& options = {});
+
+// What an application can call in a file.
+struct Signature {
+  std::string key;
+  uint32_t subgraph = 0;
+};
+Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes);
 
 }  // namespace peraxis::import

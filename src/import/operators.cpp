@@ -10,8 +10,6 @@ namespace peraxis::import {
 
 namespace {
 
-constexpr const char* kDetectionName = "TFLite_Detection_PostProcess";
-
 Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
   switch (type) {
     case tfl::ActivationFunctionType::NONE:
@@ -237,7 +235,7 @@ Result<ir::Attributes> batch_matmul(const tfl::Operator& op) {
   return ir::Attributes{ir::BatchMatmulAttributes{source->adj_x(), source->adj_y()}};
 }
 
-Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op) {
+Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const tfl::Operator& op) {
   switch (kind) {
     case ir::OpKind::Add:
       return binary<tfl::AddOptions>(op);
@@ -282,7 +280,7 @@ Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op)
     case ir::OpKind::BatchMatmul:
       return batch_matmul(op);
     case ir::OpKind::DetectionPostProcess:
-      return read_detection(op);
+      return read_detection(PERAXIS_TRY(file.custom_options(op)));
     case ir::OpKind::Sub:
       return binary<tfl::SubOptions>(op);
     case ir::OpKind::StridedSlice:
@@ -302,29 +300,6 @@ Result<ir::Attributes> read_attributes(ir::OpKind kind, const tfl::Operator& op)
   }
 }
 
-// Old files hold the operator in a byte, new ones in an int32 beside it (the byte then says 127 when the
-// value does not fit): the larger of the two is meant.
-Result<ir::OpKind> read_kind(const tfl::Model& model, const tfl::Operator& op, size_t index) {
-  const auto* codes = model.operator_codes();
-  if (codes == nullptr || op.opcode_index() >= codes->size() || codes->Get(op.opcode_index()) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "operator {} names operator code {}, the file has {}", index,
-                op.opcode_index(), codes == nullptr ? 0 : codes->size());
-  }
-  const tfl::OperatorCode& entry = *codes->Get(op.opcode_index());
-  const int32_t code =
-      std::max(int32_t{entry.deprecated_builtin_code()}, static_cast<int32_t>(entry.builtin_code()));
-  if (code == static_cast<int32_t>(tfl::BuiltinOperator::CUSTOM)) {
-    if (entry.custom_code() != nullptr && entry.custom_code()->str() == kDetectionName)
-      return ir::OpKind::DetectionPostProcess;
-    return fail(ErrorCode::Unsupported, "operator {} is the custom operator '{}', which is not supported",
-                index, entry.custom_code() == nullptr ? "" : entry.custom_code()->str());
-  }
-  if (const auto kind = ir::op_kind_from_tflite(code)) return *kind;
-  const char* name = tfl::EnumNameBuiltinOperator(static_cast<tfl::BuiltinOperator>(code));
-  return fail(ErrorCode::Unsupported, "operator {} is {} (code {}), which is not supported", index,
-              *name == '\0' ? "of an unknown kind" : name, code);
-}
-
 Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* source, const char* what,
                                           size_t tensor_count, bool may_be_absent) {
   std::vector<int32_t> out;
@@ -342,14 +317,32 @@ Result<std::vector<int32_t>> read_indices(const flatbuffers::Vector<int32_t>* so
 
 }  // namespace
 
-Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& source, size_t index,
+std::optional<std::vector<int32_t>> reshape_option(const tfl::Operator& op, const ir::Graph& graph) {
+  const auto* table = op.builtin_options_as_ReshapeOptions();
+  if (table == nullptr || table->new_shape() == nullptr || table->new_shape()->size() > ir::kMaxRank)
+    return std::nullopt;
+  const auto* inputs = op.inputs();
+  if (inputs == nullptr || inputs->size() == 0) return std::nullopt;
+  if (inputs->size() > 1 && inputs->Get(1) >= 0) {
+    const ir::Tensor& operand = graph.tensor(inputs->Get(1));
+    if (operand.type == ir::DataType::Int32 && (operand.shape.size() == 1 || operand.open_shape))
+      return std::nullopt;
+  }
+  std::vector<int32_t> shape(table->new_shape()->begin(), table->new_shape()->end());
+  if (shape.size() == 1 && shape[0] == 0) shape.clear();  // a scalar in old files
+  return shape;
+}
+
+Result<ir::Op> read_operator(const File& file, const tfl::Operator& source, size_t index,
                              size_t tensor_count) {
   ir::Op op;
-  op.kind = PERAXIS_TRY(read_kind(model, source, index));
+  const OperatorCode code = PERAXIS_TRY(read_code(file, source, index));
+  if (!code.kind) return fail(ErrorCode::Internal, "operator {} is of no known kind", index);
+  op.kind = *code.kind;
   const auto note = [&] { return fmt::format("in operator {} ({})", index, ir::op_name(op.kind)); };
   op.inputs = PERAXIS_TRY_NOTE(read_indices(source.inputs(), "input", tensor_count, true), "{}", note());
   op.outputs = PERAXIS_TRY_NOTE(read_indices(source.outputs(), "output", tensor_count, false), "{}", note());
-  op.attributes = PERAXIS_TRY_NOTE(read_attributes(op.kind, source), "{}", note());
+  op.attributes = PERAXIS_TRY_NOTE(read_attributes(file, op.kind, source), "{}", note());
   return op;
 }
 

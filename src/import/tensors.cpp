@@ -1,6 +1,7 @@
 // Tensors of a TFLite file. Quantization follows what LiteRT's interpreter accepts when it loads a file:
 // quantized_dimension must lie within the rank even for one scale, the number of scales is 1 or the size of
 // that dimension, and one zero point may stand for all channels.
+#include <algorithm>
 #include <cstring>
 
 #include "import/tflite_reader.hpp"
@@ -10,8 +11,16 @@ namespace peraxis::import {
 
 namespace {
 
+// Numbers of 4 and 2 bits are unpacked: they are numbers of 8 bits that stay small.
 Result<ir::DataType> read_type(tfl::TensorType type) {
   switch (type) {
+    case tfl::TensorType::FLOAT16:
+      return ir::DataType::Float16;
+    case tfl::TensorType::INT4:
+    case tfl::TensorType::INT2:
+      return ir::DataType::Int8;
+    case tfl::TensorType::UINT4:
+      return ir::DataType::UInt8;
     case tfl::TensorType::FLOAT32:
       return ir::DataType::Float32;
     case tfl::TensorType::INT32:
@@ -34,32 +43,31 @@ Result<ir::DataType> read_type(tfl::TensorType type) {
               *name == '\0' ? "unknown" : name, static_cast<int>(type));
 }
 
-// A -1 in the signature marks a size the application may choose. LiteRT runs such a file at the size in
-// `shape`; for a free batch that is 1, and that one case (every Keras export) is taken as it stands.
-Status check_signature(const tfl::Tensor& tensor, const std::vector<int32_t>& shape) {
+// LiteRT runs a file with inputs of the size in `shape` and states every other shape itself: what -1 in the
+// signature says is only that the declared size is not the last word. A free batch declared as 1 (every Keras
+// export) is taken as it stands.
+bool is_dynamic(const tfl::Tensor& tensor) {
   const auto* signature = tensor.shape_signature();
-  if (signature == nullptr) return {};
-  for (flatbuffers::uoffset_t i = 0; i < signature->size(); ++i) {
-    if (signature->Get(i) >= 0) continue;
-    if (i == 0 && !shape.empty() && shape[0] == 1) continue;
-    return fail(ErrorCode::Unsupported,
-                "dimension {} is dynamic (shape_signature {}); convert the model with fixed shapes", i,
-                signature->Get(i));
-  }
-  return {};
+  if (signature == nullptr || signature->size() == 0) return false;
+  const bool batch_of_one = signature->Get(0) < 0 && tensor.shape() != nullptr &&
+                            tensor.shape()->size() > 0 && tensor.shape()->Get(0) == 1;
+  return std::any_of(signature->begin() + (batch_of_one ? 1 : 0), signature->end(),
+                     [](int32_t n) { return n < 0; });
 }
 
-Result<std::vector<int32_t>> read_shape(const tfl::Tensor& tensor) {
+// Old files declare a scalar and nothing at all in the same way.
+bool is_undeclared(const tfl::Tensor& tensor) {
+  return (tensor.shape() == nullptr || tensor.shape()->size() == 0) && !tensor.has_rank();
+}
+
+Result<std::vector<int32_t>> declared_shape(const tfl::Tensor& tensor) {
   std::vector<int32_t> shape;
-  if (tensor.shape() != nullptr) {
-    if (tensor.shape()->size() > ir::kMaxRank) {
-      return fail(ErrorCode::Unsupported, "rank {} is above the limit of {}", tensor.shape()->size(),
-                  ir::kMaxRank);
-    }
-    shape.assign(tensor.shape()->begin(), tensor.shape()->end());
+  if (tensor.shape() == nullptr) return shape;
+  if (tensor.shape()->size() > ir::kMaxRank) {
+    return fail(ErrorCode::Unsupported, "rank {} is above the limit of {}", tensor.shape()->size(),
+                ir::kMaxRank);
   }
-  PERAXIS_TRY(check_signature(tensor, shape));
-  PERAXIS_TRY(ir::check_shape(shape));
+  shape.assign(tensor.shape()->begin(), tensor.shape()->end());
   return shape;
 }
 
@@ -69,9 +77,15 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   const tfl::QuantizationParameters* source = tensor.quantization();
   if (source == nullptr) return quant;
   if (source->details_type() != tfl::QuantizationDetails::NONE) {
-    return fail(ErrorCode::Unsupported,
-                "quantization details of type {} (custom or blockwise) are not supported",
-                static_cast<int>(source->details_type()));
+    const int type = static_cast<int>(source->details_type());
+    return fail(
+        ErrorCode::Unsupported,
+        "its quantization is {} (details of type {}), not one scale a tensor or channel; quantize it a "
+        "channel (ai-edge-quantizer: granularity CHANNELWISE; TFLiteConverter does so by itself)",
+        type == 2   ? "blockwise"
+        : type == 3 ? "along several axes"
+                    : "of a custom kind, like blockwise",
+        type);
   }
   const auto* scale = source->scale();
   if (scale == nullptr || scale->size() == 0) return quant;
@@ -91,30 +105,25 @@ Result<ir::QuantParams> read_quantization(const tfl::Tensor& tensor, const std::
   return quant;
 }
 
-Status read_data(const tfl::Model& model, const tfl::Tensor& source, ir::Tensor& tensor, CopyBudget& budget) {
-  const auto* buffers = model.buffers();
-  const uint32_t index = source.buffer();
-  if (index == 0) return {};  // by convention the empty buffer
-  if (buffers == nullptr || index >= buffers->size() || buffers->Get(index) == nullptr) {
-    return fail(ErrorCode::InvalidModel, "buffer {} does not exist; the file has {}", index,
-                buffers == nullptr ? 0 : buffers->size());
+Status check_input_shape(const tfl::Tensor& source, const std::vector<int32_t>& shape) {
+  if (!is_dynamic(source) || std::ranges::all_of(shape, [](int32_t size) { return size > 0; })) return {};
+  return fail(
+      ErrorCode::Unsupported,
+      "the input has a dynamic size and declares none ({}); give one: --shape '{}'=1x224x224x3 (or what "
+      "the model wants)",
+      ir::shape_text(shape), tensor_name(source));
+}
+
+// Some types and forms are read of constants only.
+Status check_computed(const tfl::Tensor& source) {
+  const tfl::TensorType type = source.type();
+  if (source.sparsity() != nullptr) {
+    return fail(ErrorCode::Unsupported, "a sparse tensor that is no constant is not supported");
   }
-  const tfl::Buffer& buffer = *buffers->Get(index);
-  if (buffer.offset() > 1 || buffer.size() > 1) {  // 1 is a placeholder some writers leave
-    return fail(
-        ErrorCode::Unsupported,
-        "buffer {} keeps {} bytes outside the table (offset {}), as files above 2 GB do; not supported",
-        index, buffer.size(), buffer.offset());
+  if (bits_of(type) < 8 || type == tfl::TensorType::FLOAT16) {
+    return fail(ErrorCode::Unsupported, "the type {} (code {}) is supported for constants only",
+                tfl::EnumNameTensorType(type), static_cast<int>(type));
   }
-  const auto* data = buffer.data();
-  if (data == nullptr || data->size() == 0) return {};
-  if (static_cast<int64_t>(data->size()) != tensor.bytes()) {
-    return fail(ErrorCode::InvalidModel, "buffer {} has {} bytes, {} of shape {} needs {}", index,
-                data->size(), ir::data_type_name(tensor.type), ir::shape_text(tensor.shape), tensor.bytes());
-  }
-  PERAXIS_TRY(budget.take(data->size()));
-  tensor.is_constant = true;
-  tensor.data.assign(data->begin(), data->end());
   return {};
 }
 
@@ -124,16 +133,28 @@ std::string tensor_name(const tfl::Tensor& tensor) {
   return tensor.name() == nullptr ? std::string() : tensor.name()->str();
 }
 
-Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& source, CopyBudget& budget) {
+Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& source, const ShapeUse& use,
+                               CopyBudget& budget) {
   ir::Tensor tensor;
   PERAXIS_TRY(budget.take(source.name() == nullptr ? 0 : int64_t{source.name()->size()}));
   tensor.name = tensor_name(source);
   tensor.type = PERAXIS_TRY(read_type(source.type()));
-  if (source.sparsity() != nullptr) return fail(ErrorCode::Unsupported, "sparse tensors are not supported");
   if (source.is_variable()) return fail(ErrorCode::Unsupported, "variable tensors (state) are not supported");
-  tensor.shape = PERAXIS_TRY(read_shape(source));
+  const std::span<const uint8_t> data = PERAXIS_TRY(file.buffer(source.buffer()));
+  tensor.is_constant = !data.empty();
+  tensor.open_shape =
+      !tensor.is_constant && !use.input && (use.open || is_dynamic(source) || is_undeclared(source));
+  if (!tensor.open_shape) {
+    tensor.shape = use.given != nullptr ? *use.given : PERAXIS_TRY(declared_shape(source));
+    if (use.input) PERAXIS_TRY(check_input_shape(source, tensor.shape));
+    PERAXIS_TRY(ir::check_shape(tensor.shape));
+  }
   tensor.quant = PERAXIS_TRY(read_quantization(source, tensor.shape, budget));
-  PERAXIS_TRY(read_data(model, source, tensor, budget));
+  if (data.empty()) {
+    PERAXIS_TRY(check_computed(source));
+    return tensor;
+  }
+  tensor.data = PERAXIS_TRY(read_data(source, data, tensor, budget));
   return tensor;
 }
 

@@ -1,11 +1,13 @@
 // Shared by the parts of the TFLite importer; not for other folders.
 #pragma once
 
-#include <tflite_generated.h>
-
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 
+#include "import/file.hpp"
+#include "import/import.hpp"
 #include "ir/graph.hpp"
 
 namespace peraxis::import {
@@ -31,14 +33,39 @@ class CopyBudget {
 
 std::string tensor_name(const tfl::Tensor& tensor);
 
+// Which shape a tensor gets that is no constant: the file's, open where the file leaves it open, unless ...
+struct ShapeUse {
+  bool input = false;  // ... it is an input, which has what the file declares, unless ...
+  const std::vector<int32_t>* given = nullptr;  // ... somebody gave it another;
+  bool open = false;                            // ... an input has another shape: open.
+};
 // The name, type, shape, quantization and constant data of one tensor.
-Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& tensor, CopyBudget& budget);
+Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, const ShapeUse& use,
+                               CopyBudget& budget);
+
+// Bits a value of the type takes in a file, where they are fewer than 8; else 8.
+int bits_of(tfl::TensorType type);
+// The bytes of the constant `tensor`, dense and unpacked, from those in the file. Its type and shape are set.
+Result<std::vector<uint8_t>> read_data(const tfl::Tensor& source, std::span<const uint8_t> data,
+                                       const ir::Tensor& tensor, CopyBudget& budget);
+
+// The shape in a RESHAPE's options, where LiteRT takes it from there: without a second input, or with one
+// that is no int32 vector. None when the options have none.
+std::optional<std::vector<int32_t>> reshape_option(const tfl::Operator& op, const ir::Graph& graph);
 
 // The options of TFLite_Detection_PostProcess.
-Result<ir::Attributes> read_detection(const tfl::Operator& op);
+Result<ir::Attributes> read_detection(std::span<const uint8_t> bytes);
+
+// What the operator's code says. `index`: of the operator, for the message.
+Result<OperatorCode> read_code(const File& file, const tfl::Operator& op, size_t index);
+Result<std::vector<OperatorCount>> count_codes(const File& file, const tfl::SubGraph& subgraph);
+// Refuses a subgraph with operators that are not read, and names all of them.
+Status check_codes(const File& file, const tfl::SubGraph& subgraph);
+
+// The subgraph of the signature with this key, the first one when it is empty.
+Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature);
 
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
-Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index,
-                             size_t tensor_count);
+Result<ir::Op> read_operator(const File& file, const tfl::Operator& op, size_t index, size_t tensor_count);
 
 }  // namespace peraxis::import

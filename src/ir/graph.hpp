@@ -12,7 +12,8 @@
 
 namespace peraxis::ir {
 
-enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool };
+// Float16: constants on their way through DENSIFY and DEQUANTIZE only.
+enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool, Float16 };
 const char* data_type_name(DataType type);  // "float32", "int8", ...
 std::optional<DataType> data_type_from_name(std::string_view name);
 std::string data_types_listed();  // all names
@@ -34,6 +35,9 @@ struct Tensor {
   DataType type = DataType::Int8;
   std::vector<int32_t> shape;  // TFLite's order: NHWC for maps, [out,kh,kw,in] for convolution weights
   QuantParams quant;
+  // The file leaves the shape to the operator that makes the tensor: `shape` means nothing until
+  // infer_shapes() has stated it. No verified graph has such a tensor.
+  bool open_shape = false;
   bool is_constant = false;
   std::vector<uint8_t> data;  // constants only: little-endian, dense, shape order
 
@@ -201,6 +205,10 @@ Status verify(const Graph& graph);
 // The part of it that concerns one operator: its tensors and its rule. The operator's tensor indices must lie
 // inside the graph.
 Status verify_op(const Graph& graph, size_t op_index);
+
+// States the shapes of the operator's outputs that are open, by its rule; says why when it cannot. The
+// operator's tensor indices must lie inside the graph.
+Status infer_shapes(Graph& graph, size_t op_index);
 
 // Text form: one line a tensor or operator; constants by size and hash only unless `with_data`.
 // parse(print(g, true)) is g again.

@@ -3,6 +3,7 @@
 #include "ir/shape.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace peraxis::ir {
@@ -96,6 +97,12 @@ std::vector<T> values_of(const Tensor& tensor) {
   std::vector<T> values(tensor.data.size() / sizeof(T));
   if (!values.empty()) std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   return values;
+}
+
+template <class T>
+std::vector<int64_t> widened(const Tensor& tensor) {
+  const std::vector<T> values = values_of<T>(tensor);
+  return {values.begin(), values.end()};
 }
 
 }  // namespace
@@ -199,16 +206,17 @@ Result<std::vector<int64_t>> transpose_permutation(std::span<const int32_t> perm
   return out;
 }
 
-Result<std::vector<AxisPadding>> pad_amounts(std::span<const int32_t> values, int64_t rank) {
+Result<std::vector<AxisPadding>> pad_amounts(std::span<const int64_t> values, int64_t rank) {
   if (static_cast<int64_t>(values.size()) != 2 * rank) {
     return fail(ErrorCode::InvalidModel, "{} padding amounts for a tensor of rank {}; it needs {}",
                 values.size(), rank, 2 * rank);
   }
   std::vector<AxisPadding> out;
   for (size_t i = 0; i + 1 < values.size(); i += 2) {
-    if (values[i] < 0 || values[i + 1] < 0) {
-      return fail(ErrorCode::InvalidModel, "the padding [{},{}] of dimension {} is negative", values[i],
-                  values[i + 1], i / 2);
+    for (const int64_t amount : {values[i], values[i + 1]}) {
+      if (amount >= 0 && amount <= kMaxElements) continue;
+      return fail(ErrorCode::InvalidModel, "the padding [{},{}] of dimension {} is {}", values[i],
+                  values[i + 1], i / 2, amount < 0 ? "negative" : "too large");
     }
     out.push_back({values[i], values[i + 1]});
   }
@@ -308,6 +316,33 @@ Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std:
   return slice;
 }
 
+namespace {
+
+// RANGE's start, limit and step as numbers of type T.
+template <class T>
+Result<double> range_length_of(const Graph& graph, const Op& op) {
+  std::array<T, 3> values{};
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor& tensor = *PERAXIS_TRY(constant_tensor(graph, op.inputs[i], "an input"));
+    if (tensor.data.size() != sizeof(T)) return fail(ErrorCode::InvalidModel, "input {} is no number", i);
+    std::memcpy(&values[i], tensor.data.data(), sizeof(T));
+  }
+  return range_length(values[0], values[1], values[2]);
+}
+
+}  // namespace
+
+Result<double> range_length(const Graph& graph, const Op& op) {
+  switch (graph.tensor(op.outputs[0]).type) {
+    case DataType::Float32:
+      return range_length_of<float>(graph, op);
+    case DataType::Int64:
+      return range_length_of<int64_t>(graph, op);
+    default:
+      return range_length_of<int32_t>(graph, op);
+  }
+}
+
 Result<ResolvedSlice> resolve_strided_slice(const Graph& graph, const Op& op) {
   const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 0));
   PERAXIS_TRY(input_tensor(graph, op, 3));
@@ -322,7 +357,16 @@ Result<ResolvedSlice> resolve_strided_slice(const Graph& graph, const Op& op) {
 Result<std::vector<AxisPadding>> pad_amounts(const Graph& graph, const Op& op) {
   const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 0));
   PERAXIS_TRY(input_tensor(graph, op, 1));
-  const std::vector<int32_t> values = PERAXIS_TRY(constant_int32(graph, op.inputs[1], "the paddings input"));
+  // LiteRT's PAD and PADV2 take four types of amounts, its MIRROR_PAD two.
+  const Tensor& amounts = *PERAXIS_TRY(constant_tensor(graph, op.inputs[1], "the paddings input"));
+  std::vector<int64_t> values;
+  if (op.kind != OpKind::MirrorPad && amounts.type == DataType::Int8) {
+    values = widened<int8_t>(amounts);
+  } else if (op.kind != OpKind::MirrorPad && amounts.type == DataType::Int16) {
+    values = widened<int16_t>(amounts);
+  } else {
+    values = PERAXIS_TRY(constant_integers(graph, op.inputs[1], "the paddings input"));
+  }
   return pad_amounts(values, static_cast<int64_t>(input.shape.size()));
 }
 

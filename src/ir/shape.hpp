@@ -2,6 +2,7 @@
 // once, in LiteRT's meaning (docs/arithmetic.md), and refuses what LiteRT refuses.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -55,7 +56,7 @@ struct AxisPadding {
   int64_t before = 0, after = 0;
 };
 // `values` is the [rank, 2] constant of PAD, row by row.
-Result<std::vector<AxisPadding>> pad_amounts(std::span<const int32_t> values, int64_t rank);
+Result<std::vector<AxisPadding>> pad_amounts(std::span<const int64_t> values, int64_t rank);
 
 // A strided slice with masks and negative indices resolved: one entry an input dimension.
 // Output position i of that dimension reads input position begin + i * stride, 0 <= i < size.
@@ -73,7 +74,16 @@ Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std:
                                             std::span<const int32_t> end, std::span<const int32_t> strides,
                                             const StridedSliceAttributes& attributes);
 
+// How many values RANGE makes; -1 when the step is 0 or leads away from the limit.
+template <class T>
+double range_length(T start, T limit, T step) {
+  if (step == T{0} || (step > T{0} && start > limit) || (step < T{0} && start < limit)) return -1;
+  const double distance = std::fabs(static_cast<double>(limit) - static_cast<double>(start));
+  return std::ceil(distance / std::fabs(static_cast<double>(step)));
+}
+
 // The same, straight from a graph's operator (they read its constant inputs).
+Result<double> range_length(const Graph& graph, const Op& op);
 Result<ResolvedSlice> resolve_strided_slice(const Graph& graph, const Op& op);
 Result<std::vector<AxisPadding>> pad_amounts(const Graph& graph, const Op& op);
 Result<std::vector<int64_t>> reduce_axes(const Graph& graph, const Op& op);

@@ -89,6 +89,10 @@ Status check_data(const Tensor& tensor, const StatedData& stated) {
 }
 
 Status take_tensor_field(Cursor& cursor, std::string_view name, Tensor& tensor, StatedData& stated) {
+  if (name == "open") {
+    tensor.open_shape = true;
+    return {};
+  }
   if (name == "const") {
     tensor.is_constant = true;
     return {};

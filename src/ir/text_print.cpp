@@ -10,8 +10,9 @@
 //
 //   outputs(%3)
 //
-// An absent optional input is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats
-// have nine digits, which give back the very same float32.
+// `open` behind a shape: the file leaves the shape to the operator. An absent optional input is `_`. Names
+// are bytes: whatever is not printable ASCII is written \xHH. Floats have nine digits, which give back the
+// very same float32.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -94,6 +95,7 @@ std::string hex(const std::vector<uint8_t>& bytes) {
 std::string tensor_line(size_t index, const Tensor& tensor, bool with_data) {
   std::string line =
       fmt::format("%{} = tensor {} {}", index, data_type_name(tensor.type), shape_text(tensor.shape));
+  if (tensor.open_shape) line += " open";
   const QuantParams& quant = tensor.quant;
   if (!quant.scale.empty()) line += list_field("scale", quant.scale);
   if (!quant.zero_point.empty()) line += list_field("zero_point", quant.zero_point);

@@ -21,7 +21,7 @@ constexpr std::array kTypes{
     TypeRow{DataType::Float32, "float32", 4}, TypeRow{DataType::Int32, "int32", 4},
     TypeRow{DataType::UInt8, "uint8", 1},     TypeRow{DataType::Int64, "int64", 8},
     TypeRow{DataType::Int8, "int8", 1},       TypeRow{DataType::Int16, "int16", 2},
-    TypeRow{DataType::Bool, "bool", 1},
+    TypeRow{DataType::Bool, "bool", 1},       TypeRow{DataType::Float16, "float16", 2},
 };
 
 struct OpRow {
@@ -146,6 +146,7 @@ StoredRange type_range(DataType type) {
     case DataType::Bool:
       return {0, 1};
     case DataType::Float32:
+    case DataType::Float16:
     case DataType::Int32:
     case DataType::Int64:
       break;

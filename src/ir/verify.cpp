@@ -36,6 +36,10 @@ Status check_quantization(const QuantParams& quant, std::span<const int32_t> sha
 namespace {
 
 Status verify_tensor(const Tensor& tensor) {
+  if (tensor.open_shape) {
+    return fail(ErrorCode::InvalidModel,
+                "it has no shape: the file declares none, and no operator before its reader gives it one");
+  }
   PERAXIS_TRY(check_shape(tensor.shape));
   PERAXIS_TRY(check_quantization(tensor.quant, tensor.shape));
   const StoredRange range = type_range(tensor.type);
@@ -100,9 +104,8 @@ Status verify_links(const Graph& graph, const Op& op, Definitions& definitions) 
   return {};
 }
 
-Status verify_rule(const Graph& graph, const Op& op) {
-  const rules::OpView view(graph, op);
-  switch (op.kind) {
+Status verify_rule(const rules::OpView& view) {
+  switch (view.op().kind) {
     case OpKind::Add:
     case OpKind::Div:
     case OpKind::Mul:
@@ -136,6 +139,8 @@ Status verify_rule(const Graph& graph, const Op& op) {
       return rules::verify_quantize(view);
     case OpKind::Dequantize:
       return rules::verify_dequantize(view);
+    case OpKind::Densify:
+      return rules::verify_densify(view);
     case OpKind::Cast:
       return rules::verify_cast(view);
     case OpKind::Logistic:
@@ -248,7 +253,7 @@ Status verify_activation(const Graph& graph, const Op& op) {
 }
 
 Status verify_operator(const Graph& graph, const Op& op) {
-  PERAXIS_TRY(verify_rule(graph, op));
+  PERAXIS_TRY(verify_rule(rules::OpView(graph, op)));
   return verify_activation(graph, op);
 }
 
@@ -263,6 +268,28 @@ Status verify_op(const Graph& graph, size_t op_index) {
     }
   }
   return labelled(verify_operator(graph, op), graph.op_label(op_index));
+}
+
+Status infer_shapes(Graph& graph, size_t op_index) {
+  const Op& op = graph.ops[op_index];
+  std::vector<rules::OpenShape> open(op.outputs.size());
+  for (size_t slot = 0; slot < open.size(); ++slot) {
+    Tensor& output = graph.tensors[static_cast<size_t>(op.outputs[slot])];
+    if (output.open_shape)
+      open[slot].tensor = &output;
+    else
+      PERAXIS_TRY(labelled(verify_tensor(output), tensor_label(graph, op.outputs[slot])));
+  }
+  for (const int32_t index : op.inputs) {
+    if (index == kAbsent) continue;
+    PERAXIS_TRY(labelled(verify_tensor(graph.tensor(index)), tensor_label(graph, index)));
+  }
+  PERAXIS_TRY(labelled(verify_rule(rules::OpView(graph, op, open)), graph.op_label(op_index)));
+  for (size_t slot = 0; slot < open.size(); ++slot) {
+    PERAXIS_TRY(
+        labelled(verify_tensor(graph.tensor(op.outputs[slot])), tensor_label(graph, op.outputs[slot])));
+  }
+  return {};
 }
 
 Status verify(const Graph& graph) {

@@ -12,6 +12,7 @@ using enum ir::DataType;
 constexpr std::array kEvery = {Float32, Bool, Int8, UInt8, Int16, Int32, Int64};
 constexpr std::array kReal = {Float32, Int8, UInt8, Int16};
 constexpr std::array kNarrowReal = {Float32, Int8, UInt8};
+constexpr std::array kNarrowSigned = {Float32, Int8};
 constexpr std::array kSignedReal = {Float32, Int8, Int16};
 constexpr std::array kRealInt32 = {Float32, Int8, UInt8, Int16, Int32};
 constexpr std::array kNumbers = {Float32, Int8, UInt8, Int16, Int32, Int64};

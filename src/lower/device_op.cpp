@@ -186,7 +186,12 @@ std::string moved_refusal(const ir::Graph& graph, size_t index) {
              : "input and output have different scales";
 }
 
-DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, ChipBlocks blocks) {
+Result<DeviceForm> refused(Error error) {
+  if (!is_refusal(error.code)) return tl::make_unexpected(std::move(error));
+  return DeviceForm{std::move(error.message), {}};
+}
+
+Result<DeviceForm> device_form(const ir::Graph& graph, size_t index, const FormRequest& request) {
   const ir::OpKind kind = graph.ops[index].kind;
   const DeviceOp* device = find(kind);
   DeviceForm form;
@@ -194,16 +199,17 @@ DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, ChipBlo
     form.refusal = fmt::format("{} has no form on the NPU in this version", ir::op_name(kind));
   else
     form.refusal = device->refusal(graph, index);
-  if (form.refusal.empty() && device->form != nullptr) form = device->form(graph, index, exact);
-  if (form.refusal.empty() && form.ppu && !blocks.ppu)
+  if (form.refusal.empty() && device->form != nullptr)
+    form = PERAXIS_TRY(device->form(graph, index, request));
+  if (form.refusal.empty() && form.ppu && !request.blocks.ppu)
     form.refusal = "its task is one of the PPU, which is left out";
   if (form.refusal.empty() || !is_table_operator(kind)) return form;
   const bool one = graph.ops[index].inputs.size() == 1;
-  if (!blocks.tables) {
+  if (!request.blocks.tables) {
     if (one) form.refusal += "; look-up tables were not to be used";
     return form;
   }
-  DeviceForm table = table_form(graph, index);
+  DeviceForm table = PERAXIS_TRY(table_form(graph, index));
   // Where there is another way, or a second operand, that way's refusal says more.
   return table.refusal.empty() || (device == nullptr && one) ? table : form;
 }

@@ -187,7 +187,7 @@ ChannelOrder order(const ir::Graph& graph, size_t index) {
   return padding && padding->channels() ? ChannelOrder::Ordered : ChannelOrder::Kept;
 }
 
-DeviceForm form(const ir::Graph&, size_t, bool) {
+Result<DeviceForm> form(const ir::Graph&, size_t, const FormRequest&) {
   DeviceForm out;
   out.slot_group = kDepthwiseGroup;
   return out;

@@ -70,6 +70,11 @@ void Memory::unmap(uint32_t address) {
   ++clock_;
 }
 
+void Memory::clear() {
+  buffers_.clear();
+  ++clock_;
+}
+
 const Memory::Buffer* Memory::find(int64_t address, int64_t size) const {
   auto after = std::upper_bound(buffers_.begin(), buffers_.end(), address,
                                 [](int64_t a, const Buffer& b) { return a < b.address; });

@@ -15,8 +15,18 @@ int64_t bytes_of(const ir::Graph& graph, const std::vector<int32_t>& tensors) {
   });
 }
 
-// The values of the operator's outputs; none when an input is made at run time or the kernel refuses.
-std::optional<std::vector<std::vector<uint8_t>>> compute(const ir::Graph& graph, size_t index) {
+}  // namespace
+
+bool depends_on_constants(const ir::Graph& graph, size_t index) {
+  const ir::Op& op = graph.ops[index];
+  if (op.kind == ir::OpKind::Shape) return !op.inputs.empty();
+  return !op.inputs.empty() && std::ranges::all_of(op.inputs, [&](int32_t t) {
+    return t == ir::kAbsent || graph.tensor(t).is_constant;
+  });
+}
+
+std::optional<std::vector<std::vector<uint8_t>>> computed_values(const ir::Graph& graph, size_t index) {
+  if (!depends_on_constants(graph, index)) return std::nullopt;
   const ir::Op& op = graph.ops[index];
   const bool shape_only = op.kind == ir::OpKind::Shape;
   std::vector<uint8_t> zeros;
@@ -27,19 +37,15 @@ std::optional<std::vector<std::vector<uint8_t>>> compute(const ir::Graph& graph,
       continue;
     }
     const ir::Tensor& tensor = graph.tensor(t);
-    if (!tensor.is_constant && !shape_only) return std::nullopt;
     if (shape_only) zeros.resize(static_cast<size_t>(tensor.bytes()));
     inputs.emplace_back(tensor.is_constant ? tensor.data : zeros);
   }
-  if (inputs.empty()) return std::nullopt;
   std::vector<std::vector<uint8_t>> made;
   for (const int32_t t : op.outputs) made.emplace_back(static_cast<size_t>(graph.tensor(t).bytes()));
   const std::vector<std::span<uint8_t>> outputs(made.begin(), made.end());
   if (!kernels::run_op(graph, index, inputs, outputs, {})) return std::nullopt;
   return made;
 }
-
-}  // namespace
 
 int64_t fold_constants(ir::Graph& graph) {
   const std::vector<bool> dead = ir::dead_operators(graph);
@@ -52,7 +58,7 @@ int64_t fold_constants(ir::Graph& graph) {
     const int64_t more = bytes_of(graph, outputs);
     if (bytes + more > kMostFoldedBytes || bytes_of(graph, graph.ops[index].inputs) > kMostFoldedBytes)
       continue;
-    auto made = compute(graph, index);
+    auto made = computed_values(graph, index);
     if (!made) continue;
     bytes += more;
     ++folded;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "ir/shape.hpp"
 #include "passes/rewiring.hpp"
 
 namespace peraxis::passes {
@@ -22,13 +23,15 @@ std::optional<Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
   if (!is_8bit(in) || in.is_constant || in.type != out.type || in.quant.scale != out.quant.scale ||
       in.quant.zero_point != out.quant.zero_point || in.shape.size() != 4)
     return std::nullopt;
-  const auto amounts = int32_values(graph, op.inputs[1]);
-  if (!amounts || amounts->size() != 8) return std::nullopt;
+  const auto amounts = ir::pad_amounts(graph, op);
+  if (!amounts || amounts->size() != 4) return std::nullopt;
   for (size_t i = 0; i < amounts->size(); ++i) {
-    const bool spatial = i >= 2 && i < 6;
-    if ((*amounts)[i] < 0 || (*amounts)[i] > (spatial ? kMostPadding : 0)) return std::nullopt;
+    const int64_t most = i == 1 || i == 2 ? kMostPadding : 0;
+    if ((*amounts)[i].before > most || (*amounts)[i].after > most) return std::nullopt;
   }
-  return Pads{(*amounts)[2], (*amounts)[3], (*amounts)[4], (*amounts)[5]};
+  const auto narrow = [&](int64_t amount) { return static_cast<int32_t>(amount); };
+  return Pads{narrow((*amounts)[1].before), narrow((*amounts)[1].after), narrow((*amounts)[2].before),
+              narrow((*amounts)[2].after)};
 }
 
 // Every window must hold something of the input: the chip has no windows of padding alone.

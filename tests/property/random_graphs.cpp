@@ -25,6 +25,12 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   return out;
 }
 
+lower::DeviceForm form_of(const ir::Graph& graph, size_t op, const lower::FormRequest& request) {
+  auto form = lower::device_form(graph, op, request);
+  EXPECT_TRUE(form) << form.error().text();
+  return form ? *std::move(form) : lower::DeviceForm{};
+}
+
 plan::Plan plan_of(const Case& test, const compiler::Options& options) {
   const auto planning = compiler::planner_options(options);
   EXPECT_TRUE(planning) << planning.error().text();

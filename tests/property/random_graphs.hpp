@@ -72,6 +72,9 @@ Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, 
 // Output `output` of operator `op` alone on the reference kernels, with the inputs that a run had.
 Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen, size_t output = 0);
 
+// A form or a refusal; an error is a failure of the test.
+lower::DeviceForm form_of(const ir::Graph& graph, size_t op, const lower::FormRequest& request);
+
 // Operators whose arithmetic a task may round otherwise than the reference; the others compare and move.
 bool may_round(ir::OpKind kind);
 

@@ -69,7 +69,7 @@ TEST(SharedOperators, AgainstLiteRt) {
     auto test = stored(path.string() + ".tflite");
     ASSERT_TRUE(test) << test.error().text();
     ASSERT_EQ(test->graph.ops.size(), 1U);
-    const lower::DeviceForm form = lower::device_form(test->graph, 0, single.exact);
+    const lower::DeviceForm form = form_of(test->graph, 0, {.exact = single.exact});
     if (*single.refusal != 0) {
       EXPECT_NE(form.refusal.find(single.refusal), std::string::npos) << form.refusal;
       continue;

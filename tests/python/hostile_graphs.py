@@ -275,7 +275,7 @@ def kernel_beyond_the_map(net):
 
 
 # -- tensors ---------------------------------------------------------------------------------------------------
-@case("is dynamic")
+@case()
 def dynamic_rows(net):
     net.tensor_of(net.x).shapeSignature = [1, -1, W, 16]
 
@@ -489,7 +489,7 @@ def output_of_nobody(net):
     net.ends = [net.x], [net.map((1, 3), 0.1, 0, np.int8)]
 
 
-@case("2 subgraphs")
+@case()
 def two_subgraphs(net):
     packed = unpack(net.bytes())
     packed.subgraphs.append(packed.subgraphs[0])

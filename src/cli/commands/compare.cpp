@@ -22,6 +22,7 @@ namespace peraxis::cli {
 namespace {
 
 struct CompareOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   InputOptions inputs;
@@ -113,7 +114,7 @@ Status compare_golden_sets(CompiledModel& compiled, const Goldens& goldens, Comp
 
 CliResult<Comparison> compare(const CompareOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
-  const Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
   Comparison out;
   out.graph = *loaded.model;
@@ -297,6 +298,7 @@ void add_compare(const Arguments& arguments) {
       .not_empty()
       .type_name("D.npz");
   add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
   arguments.flag("--json", options->json, "one JSON document on stdout");
   add_threads_option(arguments, options->threads);
   arguments.runs([options] { return compare_command(*options); });

@@ -20,6 +20,7 @@ namespace peraxis::cli {
 namespace {
 
 struct CompileOptions {
+  ModelOptions reading;
   std::string model, output;
   BuildOptions build;
   std::string target = "rk3588";
@@ -103,7 +104,7 @@ CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
   PERAXIS_TRY(check_output(options.output, options.model));
-  const Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
   const compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
@@ -139,6 +140,7 @@ void add_compile(const Arguments& arguments) {
   arguments.option("--target", options->target, "the chip").one_of({"rk3588"}).shows_default();
   arguments.flag("--no-fallback", options->build.no_fallback,
                  "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
+  add_model_options(arguments, options->reading);
   arguments.flag("--json", options->json, "one JSON document on stdout");
   arguments.runs([options] { return compile_command(*options); });
 }

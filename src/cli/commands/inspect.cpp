@@ -9,6 +9,7 @@
 #include "cli/facts.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
@@ -21,6 +22,7 @@ namespace peraxis::cli {
 namespace {
 
 struct InspectOptions {
+  ModelOptions reading;
   std::string file;
   bool json = false;
 };
@@ -40,11 +42,15 @@ Json tensors_json(const ir::Graph& graph, const std::vector<int32_t>& tensors) {
   return out;
 }
 
-Json model_json(const InspectOptions& options, const ir::Graph& graph, uint64_t hash) {
+Json model_json(const InspectOptions& options, const Loaded& loaded) {
+  const ir::Graph& graph = *loaded.model;
   Json out;
   out["model"] = options.file;
   out["kind"] = "model";
-  out["xxh64"] = fmt::format("{:016x}", hash);
+  out["xxh64"] = fmt::format("{:016x}", loaded.hash);
+  out["signatures"] = Json::array();
+  for (const import::Signature& signature : loaded.signatures)
+    out["signatures"].push_back({{"key", signature.key}, {"subgraph", signature.subgraph}});
   out["inputs"] = tensors_json(graph, graph.inputs);
   out["outputs"] = tensors_json(graph, graph.outputs);
   out["macs"] = graph_macs(graph);
@@ -77,9 +83,20 @@ std::string scales_text(const ScaleSpread& spread) {
   return spread.channels == 1 ? "per-tensor" : fmt::format("per-axis {}", spread.channels);
 }
 
-void print_model(const InspectOptions& options, const ir::Graph& graph) {
+// A file with one entry needs no name for it.
+std::string signatures_text(const std::vector<import::Signature>& signatures) {
+  if (signatures.size() < 2) return {};
+  std::string text = "signatures (--signature KEY):";
+  for (const import::Signature& signature : signatures)
+    text += fmt::format(" '{}' (subgraph {})", printable(signature.key), signature.subgraph);
+  return text + "\n";
+}
+
+void print_model(const InspectOptions& options, const Loaded& loaded) {
+  const ir::Graph& graph = *loaded.model;
   std::string text = fmt::format("{}: {} operators, {} multiplications\n", printable(options.file),
-                                 graph.ops.size(), base::with_thousands(graph_macs(graph)));
+                                 graph.ops.size(), base::with_thousands(graph_macs(graph))) +
+                     signatures_text(loaded.signatures);
   const auto list = [&](const char* what, const std::vector<int32_t>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const ir::Tensor& tensor = graph.tensor(tensors[i]);
@@ -204,16 +221,16 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
 }
 
 CliStatus inspect_command(const InspectOptions& options) {
-  const Loaded loaded = PERAXIS_TRY(load(options.file));
+  const Loaded loaded = PERAXIS_TRY(load(options.file, options.reading));
   if (loaded.model) {
     const std::vector<std::string> warnings = model_warnings(*loaded.model);
     print_warnings(warnings);
     if (options.json) {
-      Json out = model_json(options, *loaded.model, loaded.hash);
+      Json out = model_json(options, loaded);
       out["warnings"] = warnings;
       print_json(out);
     } else {
-      print_model(options, *loaded.model);
+      print_model(options, loaded);
     }
     return {};
   }
@@ -237,6 +254,7 @@ CliStatus inspect_command(const InspectOptions& options) {
 void add_inspect(const Arguments& arguments) {
   const auto options = std::make_shared<InspectOptions>();
   arguments.option("MODEL", options->file, "a TFLite model or a compiled executable").required();
+  add_model_options(arguments, options->reading);
   arguments.flag("--json", options->json, "one JSON document on stdout");
   arguments.runs([options] { return inspect_command(*options); });
 }

@@ -21,6 +21,7 @@ namespace peraxis::cli {
 namespace {
 
 struct OpsOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   bool json = false;
@@ -146,8 +147,53 @@ void print_counts(const OpsOptions& options, const Counts& counts) {
              table.text() + reasons);
 }
 
+// --- the operators of a file that is not read
+
+Json file_json(const OpsOptions& options, const std::vector<import::OperatorCount>& operators) {
+  Json out;
+  out["model"] = options.model;
+  out["operators"] = Json::array();
+  for (const import::OperatorCount& entry : operators)
+    out["operators"].push_back({{"name", entry.name},
+                                {"custom", entry.custom},
+                                {"tflite_code", entry.code},
+                                {"version", entry.version},
+                                {"count", entry.count},
+                                {"first", entry.first},
+                                {"supported", entry.refusal.empty()},
+                                {"reason", entry.refusal.empty() ? Json(nullptr) : Json(entry.refusal)}});
+  return out;
+}
+
+void print_file(const OpsOptions& options, const std::vector<import::OperatorCount>& operators) {
+  base::Table table({"operator", "version", "count", "first", "read"});
+  std::string reasons;
+  for (const import::OperatorCount& entry : operators) {
+    const std::string name = printable(entry.custom         ? fmt::format("custom '{}'", entry.name)
+                                       : entry.name.empty() ? fmt::format("code {}", entry.code)
+                                                            : entry.name);
+    table.add_row({name, std::to_string(entry.version), std::to_string(entry.count),
+                   std::to_string(entry.first), entry.refusal.empty() ? "yes" : "no"});
+    if (!entry.refusal.empty()) reasons += fmt::format("  {} {}: {}\n", entry.count, name, entry.refusal);
+  }
+  print_text(fmt::format("{}: not read\n\n", printable(options.model)) + table.text() + reasons);
+}
+
+// All operators of a file when some of them are why it is not read.
+void report_unread(const OpsOptions& options) {
+  const auto operators = count_operators(options.model, options.reading);
+  if (!operators || std::ranges::all_of(
+                        *operators, [](const import::OperatorCount& entry) { return entry.refusal.empty(); }))
+    return;
+  if (options.json)
+    print_json(file_json(options, *operators));
+  else
+    print_file(options, *operators);
+}
+
 CliStatus ops_command(const OpsOptions& options) {
   if (options.model.empty()) {
+    if (options.reading.given()) return usage("--signature and --shape are of a model; give a model");
     if (!options.build.given.empty())
       return usage("{} says how a model is planned; give a model", options.build.given.front());
     if (!options.json) {
@@ -161,7 +207,12 @@ CliStatus ops_command(const OpsOptions& options) {
     print_json(out);
     return {};
   }
-  const Loaded loaded = PERAXIS_TRY(load_model(options.model));
+  CliResult<Loaded> read = load_model(options.model, options.reading);
+  if (!read) {
+    if (!read.error().usage) report_unread(options);
+    return tl::make_unexpected(std::move(read).error());
+  }
+  const Loaded loaded = std::move(*read);
   std::vector<std::string> warnings = model_warnings(*loaded.model);
   const Counts counts = PERAXIS_TRY(count(*loaded.model, options.build, warnings));
   print_warnings(warnings);
@@ -187,6 +238,7 @@ void add_ops(const Arguments& arguments) {
   arguments.option("MODEL", options->model, "a TFLite model: its operators only, and where they run")
       .not_empty();
   add_build_options(arguments, options->build);
+  add_model_options(arguments, options->reading);
   arguments.flag("--json", options->json, "one JSON document on stdout");
   arguments.runs([options] { return ops_command(*options); });
 }

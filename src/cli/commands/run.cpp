@@ -23,6 +23,7 @@ namespace peraxis::cli {
 namespace {
 
 struct RunOptions {
+  ModelOptions reading;
   std::string model;
   BuildOptions build;
   InputOptions inputs;
@@ -232,7 +233,7 @@ void print_run(const RunOptions& options, const Run& run) {
 
 CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   const double start = now_ms();
-  loaded = PERAXIS_TRY(load(options.model));
+  loaded = PERAXIS_TRY(load(options.model, options.reading));
   PERAXIS_TRY(check_usage(options, loaded));
   if (loaded.model) {
     if (options.device != "cpu") simplify(loaded);
@@ -339,6 +340,7 @@ void add_run(const Arguments& arguments) {
   arguments.option("--dump-tensors", options->dump, "every activation by tensor index")
       .not_empty()
       .type_name("F.npz");
+  add_model_options(arguments, options->reading);
   arguments.flag("--json", options->json, "one JSON document on stdout");
   add_threads_option(arguments, options->threads);
   arguments.runs([options] { return run_command(*options); });

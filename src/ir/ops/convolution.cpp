@@ -19,6 +19,14 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   PERAXIS_TRY(expect_same_type(input, output));
   PERAXIS_TRY(expect_constant(weights));
   const DataType type = input.tensor->type;
+  if (type == DataType::Float32 && is_quantized_type(weights.tensor->type)) {
+    return fail(
+        ErrorCode::Unsupported,
+        "{} are {} beside a float32 input: the model is quantized dynamically (hybrid), its activations "
+        "are not; quantize it fully (TFLiteConverter: a representative_dataset; ai-edge-quantizer: "
+        "static_wi8_ai8 in place of dynamic_wi8_afp32; Ultralytics: int8=True with data=)",
+        weights.text(), data_type_name(weights.tensor->type));
+  }
   if (weights.tensor->type != (type == DataType::Int16 ? DataType::Int8 : type)) {
     return fail(ErrorCode::Unsupported,
                 "{} are {} for an {} input; only equal types, and int8 for int16, are supported",

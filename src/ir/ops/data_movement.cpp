@@ -2,6 +2,8 @@
 // copied. Quantization parameters are neither used nor compared, with two exceptions: PAD fills with the
 // output's zero point (docs/arithmetic.md#pad), and PADV2 wants those of its constant equal to the output's.
 // The rank limits above 4 are LiteRT's own.
+#include <algorithm>
+
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {
@@ -15,6 +17,11 @@ Status verify_copy(const Operand& input, const Operand& output) {
 
 Status expect_wide_shape(const Operand& operand, const std::vector<int64_t>& shape) {
   const std::vector<int64_t> actual(operand.tensor->shape.begin(), operand.tensor->shape.end());
+  if (operand.shape_pending()) {
+    std::vector<int32_t> narrow;
+    for (const int64_t size : shape) narrow.push_back(static_cast<int32_t>(std::min(size, kMaxElements + 1)));
+    return expect_shape(operand, narrow);
+  }
   if (actual == shape) return {};
   return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", operand.text(),
               shape_text(actual), shape_text(shape));
@@ -42,7 +49,9 @@ Status verify_reshape(const OpView& view) {
   PERAXIS_TRY(verify_copy(input, output));
   std::vector<int32_t> wanted = output.tensor->shape;  // with one input the new shape stands in the output
   // A shape that is computed at run time is compared with the output's when the operator runs.
-  if (view.has_input(1) && view.input(1).tensor->is_constant) {
+  if (!view.has_input(1) || !view.input(1).tensor->is_constant) {
+    PERAXIS_TRY(expect_stated_shape(output));
+  } else {
     wanted = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[1], "the shape input"));
   }
   const auto shape = PERAXIS_TRY(reshape_shape(input.tensor->shape, wanted));

@@ -217,11 +217,23 @@ Status verify_dequantize(const OpView& view) {
   PERAXIS_TRY(view.expect_counts(1, 1));
   const Operand input = view.input(0);
   const Operand output = view.output();
-  PERAXIS_TRY(expect_type(input, kQuantized));
   PERAXIS_TRY(expect_type(output, {DataType::Float32}));
   PERAXIS_TRY(expect_same_shape(input, output));
+  if (input.tensor->type == DataType::Float16) return expect_constant(input);
+  PERAXIS_TRY(expect_type(input, kQuantized));
   if (input.tensor->type == DataType::Int16) return expect_quantization(input);
   return expect_any_quantization(input);
+}
+
+// The importer has spread the values of a sparse constant over its shape; what is left is a copy.
+Status verify_densify(const OpView& view) {
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  const Operand input = view.input(0);
+  const Operand output = view.output();
+  PERAXIS_TRY(expect_constant(input));
+  PERAXIS_TRY(expect_type(input, {DataType::Float32, DataType::Int8, DataType::Float16}));
+  PERAXIS_TRY(expect_same_type(input, output));
+  return expect_same_shape(input, output);
 }
 
 Status verify_cast(const OpView& view) {

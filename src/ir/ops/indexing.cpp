@@ -179,7 +179,9 @@ Status verify_broadcast_to(const OpView& view) {
   const Operand output = view.output();
   PERAXIS_TRY(expect_type(view.input(1, "the shape input"), kIndex));
   Extents shape = output.tensor->shape;
-  if (view.input(1).tensor->is_constant) {
+  if (!view.input(1).tensor->is_constant) {
+    PERAXIS_TRY(expect_stated_shape(output));
+  } else {
     const auto wanted = PERAXIS_TRY(constant_integers(view.graph(), view.op().inputs[1], "the shape input"));
     shape.clear();
     for (const int64_t size : wanted)
@@ -210,12 +212,12 @@ Status verify_fill(const OpView& view) {
   if (value.tensor->elements() != 1) {
     return fail(ErrorCode::InvalidModel, "{} has {} values, not 1", value.text(), value.tensor->elements());
   }
-  if (!dims.tensor->is_constant) return {};
+  if (!dims.tensor->is_constant) return expect_stated_shape(output);
   const auto wanted = PERAXIS_TRY(constant_integers(view.graph(), view.op().inputs[0], "the shape input"));
-  const Extents& have = output.tensor->shape;
-  if (std::equal(wanted.begin(), wanted.end(), have.begin(), have.end())) return {};
-  return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", output.text(),
-              shape_text(have), shape_text(wanted));
+  Extents shape;
+  for (const int64_t size : wanted)
+    shape.push_back(static_cast<int32_t>(std::clamp<int64_t>(size, -1, kMaxElements)));
+  return expect_shape(output, shape);
 }
 
 // Start, limit and step; their values decide the length, which the kernel compares when it runs.
@@ -232,7 +234,11 @@ Status verify_range(const OpView& view) {
       return fail(ErrorCode::InvalidModel, "input {} has {} values, not 1", i, input.tensor->elements());
     }
   }
-  return {};
+  if (!output.shape_pending()) return {};
+  for (size_t i = 0; i < 3; ++i)
+    if (!view.input(i).tensor->is_constant) return expect_stated_shape(output);
+  const double count = PERAXIS_TRY(range_length(view.graph(), view.op()));
+  return expect_shape(output, Extents{static_cast<int32_t>(std::clamp<double>(count, 0, kMaxElements))});
 }
 
 }  // namespace peraxis::ir::rules

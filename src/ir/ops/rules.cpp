@@ -1,6 +1,7 @@
 // The vocabulary of the rules: types, quantization and shapes of one operand.
 #include "ir/ops/rules.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace peraxis::ir::rules {
@@ -30,7 +31,7 @@ Operand OpView::input(size_t slot, const char* role) const {
 
 Operand OpView::output(size_t slot, const char* role) const {
   const int32_t index = op_.outputs[slot];
-  return {&graph_.tensor(index), index, role};
+  return {&graph_.tensor(index), index, role, slot < open_.size() ? &open_[slot] : nullptr};
 }
 
 bool is_quantized_type(DataType type) {
@@ -83,6 +84,11 @@ Status expect_same_type(const Operand& a, const Operand& b) {
 }
 
 Status expect_rank(const Operand& operand, size_t least, size_t most) {
+  if (operand.shape_pending()) {
+    operand.open->least_rank = std::max(operand.open->least_rank, least);
+    operand.open->most_rank = std::min(operand.open->most_rank, most);
+    return {};
+  }
   const size_t rank = operand.tensor->shape.size();
   if (rank >= least && rank <= most) return {};
   return fail(rank > most ? ErrorCode::Unsupported : ErrorCode::InvalidModel,
@@ -90,7 +96,28 @@ Status expect_rank(const Operand& operand, size_t least, size_t most) {
               rank, least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most));
 }
 
+namespace {
+
+Status state_shape(const Operand& operand, std::span<const int32_t> shape) {
+  PERAXIS_TRY_NOTE(check_shape(shape), "in the shape of {}", operand.text());
+  Tensor& tensor = *operand.open->tensor;
+  tensor.shape.assign(shape.begin(), shape.end());
+  tensor.open_shape = false;
+  return expect_rank(operand, operand.open->least_rank, operand.open->most_rank);
+}
+
+}  // namespace
+
+Status expect_stated_shape(const Operand& output) {
+  if (!output.shape_pending()) return {};
+  return fail(ErrorCode::Unsupported,
+              "{} has no declared shape, and the operator's depends on values known at run time; convert the "
+              "model with fixed shapes",
+              output.text());
+}
+
 Status expect_shape(const Operand& operand, std::span<const int32_t> shape) {
+  if (operand.shape_pending()) return state_shape(operand, shape);
   if (std::equal(shape.begin(), shape.end(), operand.tensor->shape.begin(), operand.tensor->shape.end()))
     return {};
   return fail(ErrorCode::InvalidModel, "{} has shape {}; the operator gives {}", operand.text(),
@@ -98,6 +125,8 @@ Status expect_shape(const Operand& operand, std::span<const int32_t> shape) {
 }
 
 Status expect_same_shape(const Operand& a, const Operand& b) {
+  if (a.shape_pending()) return state_shape(a, b.tensor->shape);
+  if (b.shape_pending()) return state_shape(b, a.tensor->shape);
   if (a.tensor->shape == b.tensor->shape) return {};
   return fail(ErrorCode::InvalidModel, "{} has shape {}, {} has {}; they must be the same", a.text(),
               shape_text(a.tensor->shape), b.text(), shape_text(b.tensor->shape));
@@ -105,8 +134,11 @@ Status expect_same_shape(const Operand& a, const Operand& b) {
 
 Status expect_multiplier(double multiplier, const char* formula) {
   if (std::isfinite(multiplier) && std::fabs(multiplier) < 2147483648.0) return {};
-  return fail(ErrorCode::InvalidModel, "{} is {:.9g}; LiteRT's result is undefined from 2^31 on", formula,
-              multiplier);
+  return fail(
+      ErrorCode::InvalidModel,
+      "{} is {:.9g}; LiteRT's result is undefined from 2^31 on (it shifts an int32 by as many places or "
+      "more): a scale is dead or broken; quantize again with data that reach this tensor",
+      formula, multiplier);
 }
 
 Status expect_int16_multiplier(double multiplier, const char* formula) {

@@ -11,17 +11,28 @@
 
 namespace peraxis::ir::rules {
 
+// An output whose shape the rule is to state, and the ranks it has allowed so far.
+struct OpenShape {
+  Tensor* tensor = nullptr;
+  size_t least_rank = 0, most_rank = kMaxRank;
+  bool pending() const { return tensor != nullptr && tensor->open_shape; }
+};
+
 // One input or output of the operator under test, with the word its messages use.
 struct Operand {
   const Tensor* tensor = nullptr;
   int32_t index = kAbsent;
   const char* role = "";
+  OpenShape* open = nullptr;  // while shapes are inferred: of an output
+  bool shape_pending() const { return open != nullptr && open->pending(); }
   std::string text() const;  // "weights (tensor 7 'conv/w')"
 };
 
 class OpView {
  public:
   OpView(const Graph& graph, const Op& op) : graph_(graph), op_(op) {}
+  // To infer shapes: one entry an output.
+  OpView(const Graph& graph, const Op& op, std::span<OpenShape> open) : graph_(graph), op_(op), open_(open) {}
   const Graph& graph() const { return graph_; }
   const Op& op() const { return op_; }
   size_t inputs() const { return op_.inputs.size(); }
@@ -44,6 +55,7 @@ class OpView {
  private:
   const Graph& graph_;
   const Op& op_;
+  std::span<OpenShape> open_;
 };
 
 // The types an operator takes; any other is refused by name.
@@ -64,8 +76,11 @@ bool is_quantized_type(DataType type);  // int8, uint8, int16
 Status expect_constant(const Operand& operand);
 Status expect_same_type(const Operand& a, const Operand& b);
 Status expect_rank(const Operand& operand, size_t least, size_t most);
+// The rule's own statement of a shape. While shapes are inferred an open output takes it.
 Status expect_shape(const Operand& operand, std::span<const int32_t> shape);
 Status expect_same_shape(const Operand& a, const Operand& b);
+// Refuses to go on where a rule takes the shape of an output as the file states it, and the file does not.
+Status expect_stated_shape(const Operand& output);
 
 // A real multiplier LiteRT's integer arithmetic can represent: finite and below 2^31.
 Status expect_multiplier(double multiplier, const char* formula);
@@ -93,6 +108,7 @@ Status verify_concatenation(const OpView& view);
 
 Status verify_quantize(const OpView& view);
 Status verify_dequantize(const OpView& view);
+Status verify_densify(const OpView& view);
 Status verify_cast(const OpView& view);
 
 Status verify_logistic(const OpView& view);

@@ -26,9 +26,8 @@ void fill_with(const Context& context, const std::vector<uint8_t>& value) {
 Status pad_with(const Context& context, const std::vector<uint8_t>& value) {
   const ir::Tensor& in = context.input(0);
   const ir::Tensor& out = context.output();
-  const std::vector<int32_t> values = PERAXIS_TRY(integer_operand(context, 1));
-  const std::vector<ir::AxisPadding> paddings = PERAXIS_TRY_NOTE(
-      ir::pad_amounts(values, static_cast<int64_t>(in.shape.size())), "in {}", context.label());
+  const std::vector<ir::AxisPadding> paddings =
+      PERAXIS_TRY_NOTE(ir::pad_amounts(context.graph, context.op()), "in {}", context.label());
   Offsets to{0, dense_strides(out.shape)};
   const Offsets from{0, dense_strides(in.shape)};
   for (size_t d = 0; d < paddings.size(); ++d) to.base += paddings[d].before * to.strides[d];

@@ -1,22 +1,9 @@
 // RANGE: start, start + step, ... up to the limit. The length follows from values known at run time; it must
 // be the one the model states.
-#include <cmath>
-
 #include "kernels/elements.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels::reference {
-namespace {
-
-// How many values there are; -1 when the step is 0 or leads away from the limit.
-template <class T>
-double length(T start, T limit, T step) {
-  if (step == T{0} || (step > T{0} && start > limit) || (step < T{0} && start < limit)) return -1;
-  const double distance = std::fabs(static_cast<double>(limit) - static_cast<double>(start));
-  return std::ceil(distance / std::fabs(static_cast<double>(step)));
-}
-
-}  // namespace
 
 Status range(const Context& context) {
   PERAXIS_TRY(check_rule(context));
@@ -25,7 +12,7 @@ Status range(const Context& context) {
         const T start = Reader<T>(context.inputs[0])[0];
         const T limit = Reader<T>(context.inputs[1])[0];
         const T step = Reader<T>(context.inputs[2])[0];
-        const double count = length(start, limit, step);
+        const double count = ir::range_length(start, limit, step);
         if (count != static_cast<double>(context.output().shape[0])) {
           return fail(ErrorCode::Unsupported, "{}: {} to {} by {} gives {} values, the model states {}",
                       context.label(), start, limit, step, count, context.output().shape[0]);

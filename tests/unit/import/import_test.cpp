@@ -16,6 +16,7 @@ namespace {
 
 using test::Builder;
 using test::ModelSpec;
+using test::op_with;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -82,10 +83,123 @@ TEST(Import, OptionalInputNamesAndZeroPoints) {
   EXPECT_THAT(graph->tensors[1].quant.zero_point, ElementsAre(0, 0, 0));
 }
 
-TEST(Import, ABatchLeftOpenIsTakenAsOne) {
+TEST(Import, InputsHaveTheirDeclaredSize) {
   ModelSpec model = test::conv_model();
-  model.tensors[0].shape_signature = {-1, 4, 5, 2};
-  EXPECT_TRUE(import_spec(model));
+  model.tensors[0].shape_signature = {-1, 4, -1, 2};
+  const auto graph = import_spec(model);
+  ASSERT_TRUE(graph) << graph.error().text();
+  EXPECT_FALSE(graph->tensors[0].open_shape);
+  EXPECT_THAT(graph->tensors[0].shape, ElementsAre(1, 4, 5, 2));
+  EXPECT_FALSE(graph->tensors[3].open_shape);
+  EXPECT_TRUE(ir::verify(*graph));
+}
+
+TEST(Import, ShapesAreOpenWhereNoneIsDeclaredOrASizeIsDynamic) {
+  for (const bool dynamic : {false, true}) {
+    ModelSpec model = test::conv_model();
+    if (dynamic) {
+      model.tensors[3].shape_signature = {1, -1, -1, 3};
+      model.tensors[3].shape = {1, 1, 1, 3};
+    } else {
+      model.tensors[3].shape.clear();
+    }
+    auto graph = import_spec(model);
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_TRUE(graph->tensors[3].open_shape);
+    EXPECT_THAT(ir::verify(*graph).error().message, HasSubstr("tensor 3 'out': it has no shape"));
+    ASSERT_TRUE(ir::infer_shapes(*graph, 0));
+    EXPECT_THAT(graph->tensors[3].shape, ElementsAre(1, 4, 5, 3));
+    EXPECT_TRUE(ir::verify(*graph));
+  }
+}
+
+TEST(Import, AnotherShapeOfAnInput) {
+  const std::vector<uint8_t> bytes = test::build(test::conv_model());
+  for (const char* name : {"in", "0"}) {
+    auto graph = import_tflite(bytes, "test", {"", {{name, {2, 7, 6, 2}}}});
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_THAT(graph->tensors[0].shape, ElementsAre(2, 7, 6, 2));
+    EXPECT_TRUE(graph->tensors[3].open_shape);
+    ASSERT_TRUE(ir::infer_shapes(*graph, 0));
+    EXPECT_THAT(graph->tensors[3].shape, ElementsAre(2, 7, 6, 3));
+  }
+  EXPECT_THAT(import_tflite(bytes, "test", {"", {{"x", {1}}}}).error().message,
+              HasSubstr("a shape is given for 'x', but the inputs are 0 'in'"));
+  EXPECT_THAT(import_tflite(bytes, "test", {"", {{"in", {1, 0, 6, 2}}}}).error().message,
+              HasSubstr("has the dimension 0"));
+}
+
+// LiteRT takes a RESHAPE's shape from its options where the operand is missing or no int32 vector.
+TEST(Import, ReshapeByItsOptions) {
+  const auto reshaped = [](tfl::TensorType type, bool with_operand, std::vector<int32_t> operand_shape) {
+    ModelSpec model;
+    model.codes = {{22, 22, ""}};
+    model.add({.name = "in", .shape = {1, 6}});
+    model.add({.name = "out", .shape = {3, 2}});
+    const std::vector<uint8_t> bytes(type == tfl::TensorType::INT64 ? 16 : 8, 1);
+    model.add_constant({.name = "shape", .shape = std::move(operand_shape), .type = type, .scale = {}},
+                       bytes);
+    std::vector<int32_t> inputs = {0};
+    if (with_operand) inputs.push_back(2);
+    model.ops = {
+        op_with<tfl::ReshapeOptions>(tfl::BuiltinOptions::ReshapeOptions, inputs, {1}, [](Builder& builder) {
+          const std::vector<int32_t> shape = {-1, 2};
+          return tfl::CreateReshapeOptionsDirect(builder, &shape);
+        })};
+    model.inputs = {0};
+    model.outputs = {1};
+    return import_spec(model);
+  };
+  for (const auto& graph :
+       {reshaped(tfl::TensorType::INT32, false, {2}), reshaped(tfl::TensorType::INT64, true, {2}),
+        reshaped(tfl::TensorType::INT32, true, {1, 2})}) {
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_THAT(graph->ops[0].inputs, ElementsAre(0, 3));
+    EXPECT_THAT(graph->tensors[3].data, ElementsAre(255, 255, 255, 255, 2, 0, 0, 0));
+    EXPECT_TRUE(ir::verify(*graph));
+  }
+  const auto by_operand = reshaped(tfl::TensorType::INT32, true, {2});
+  ASSERT_TRUE(by_operand) << by_operand.error().text();
+  EXPECT_THAT(by_operand->ops[0].inputs, ElementsAre(0, 2));
+}
+
+TEST(Import, SignaturesChooseTheSubgraph) {
+  ModelSpec model = test::conv_model();
+  model.subgraphs = 2;
+  model.signatures = {{"first", 0}, {"second", 1}, {"lost", 2}};
+  const std::vector<uint8_t> bytes = test::build(model);
+  for (const char* key : {"", "first", "second"}) EXPECT_TRUE(import_tflite(bytes, "test", {key})) << key;
+  EXPECT_THAT(import_tflite(bytes, "test", {"third"}).error().message,
+              HasSubstr("no signature 'third'; its signatures are 'first', 'second', 'lost'"));
+  EXPECT_THAT(import_tflite(bytes, "test", {"lost"}).error().message,
+              HasSubstr("signature 'lost' names subgraph 2, the file has 2"));
+  const auto signatures = read_signatures(bytes);
+  ASSERT_TRUE(signatures);
+  ASSERT_EQ(signatures->size(), 3U);
+  EXPECT_EQ((*signatures)[1].key, "second");
+  EXPECT_EQ((*signatures)[1].subgraph, 1U);
+}
+
+TEST(Import, OperatorsAreCountedByKindAndVersion) {
+  ModelSpec model = test::conv_model();
+  model.codes = {{3, 3, ""}, {32, 32, "Mine"}, {3, 3, "", 2}};
+  for (const uint32_t code : {1U, 0U, 1U, 2U}) {
+    test::OpSpec op = model.ops[0];
+    op.code = code;
+    model.ops.push_back(op);
+  }
+  const auto counts = count_operators(test::build(model));
+  ASSERT_TRUE(counts);
+  ASSERT_EQ(counts->size(), 3U);
+  EXPECT_EQ((*counts)[0].name, "CONV_2D");
+  EXPECT_EQ((*counts)[0].count, 2);
+  EXPECT_TRUE((*counts)[0].refusal.empty());
+  EXPECT_EQ((*counts)[1].name, "Mine");
+  EXPECT_EQ((*counts)[1].count, 2);
+  EXPECT_EQ((*counts)[1].first, 1U);
+  EXPECT_EQ((*counts)[1].refusal, "not supported");
+  EXPECT_EQ((*counts)[2].version, 2);
+  EXPECT_EQ((*counts)[2].first, 4U);
 }
 
 TEST(Import, LooksLikeTflite) {
@@ -159,7 +273,6 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Break{"version", [](ModelSpec& m) { m.version = 4; }, kUnsupported, "schema version 4; only 3"},
         Break{"no_subgraph", [](ModelSpec& m) { m.subgraphs = 0; }, kInvalid, "no subgraph"},
-        Break{"two_subgraphs", [](ModelSpec& m) { m.subgraphs = 2; }, kUnsupported, "2 subgraphs"},
         Break{"no_buffers", [](ModelSpec& m) { m.no_buffers = true; }, kInvalid, "buffer 1 does not exist"},
         Break{"input_index", [](ModelSpec& m) { m.inputs = {4}; }, kInvalid,
               "graph input 0 is tensor 4, the file has 4"},
@@ -174,13 +287,22 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"op_code_index", [](ModelSpec& m) { m.ops[0].code = 1; }, kInvalid,
               "operator 0 names operator code 1, the file has 1"},
         Break{"unknown_operator", [](ModelSpec& m) { m.codes = {{16, 16, ""}}; }, kUnsupported,
-              "operator 0 is LSTM (code 16), which is not supported"},
+              "operator 0 is LSTM (code 16): not supported"},
         Break{"nonsense_operator", [](ModelSpec& m) { m.codes = {{-5, -100, ""}}; }, kUnsupported,
               "operator 0 is of an unknown kind (code -5)"},
         Break{"future_operator", [](ModelSpec& m) { m.codes = {{0, 1 << 30, ""}}; }, kUnsupported,
               "(code 1073741824)"},
         Break{"custom", [](ModelSpec& m) { m.codes = {{32, 32, "FlexErf"}}; }, kUnsupported,
-              "operator 0 is the custom operator 'FlexErf', which is not supported"},
+              "operator 0 is the custom operator 'FlexErf': it runs inside TensorFlow"},
+        Break{"op_version", [](ModelSpec& m) { m.codes[0].version = 9; }, kUnsupported,
+              "operator 0 is CONV_2D (code 3): version 9, but LiteRT 2.3.0 knows 1 to 8"},
+        Break{"version_zero", [](ModelSpec& m) { m.codes[0].version = 0; }, kUnsupported, "version 0, but"},
+        Break{"other_chip", [](ModelSpec& m) { m.codes = {{32, 32, "ethos-u"}}; }, kUnsupported,
+              "the file was compiled for Arm's Ethos-U; bring the TFLite file that was given to Vela"},
+        Break{"control_flow", [](ModelSpec& m) { m.codes = {{118, 118, ""}}; }, kUnsupported,
+              "operator 0 is IF (code 118): it runs another subgraph"},
+        Break{"state", [](ModelSpec& m) { m.codes = {{127, 142, ""}}; }, kUnsupported,
+              "operator 0 is VAR_HANDLE (code 142): it keeps state"},
         Break{"detection_without_options",
               [](ModelSpec& m) { m.codes = {{32, 32, "TFLite_Detection_PostProcess"}}; }, kInvalid,
               "it has no options\n  in operator 0 (detection_post_process)"},
@@ -220,23 +342,30 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Tensors, Refused,
     testing::Values(
-        Break{"int4", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::INT4; }, kUnsupported,
-              "the type INT4 (code 17) is not supported\n  in tensor 1 'weights'"},
+        Break{"bfloat16", [](ModelSpec& m) { m.tensors[1].type = tfl::TensorType::BFLOAT16; }, kUnsupported,
+              "the type BFLOAT16 (code 18) is not supported\n  in tensor 1 'weights'"},
+        Break{"int4_activation", [](ModelSpec& m) { m.tensors[0].type = tfl::TensorType::INT4; },
+              kUnsupported, "the type INT4 (code 17) is supported for constants only"},
+        Break{"float16_activation", [](ModelSpec& m) { m.tensors[3].type = tfl::TensorType::FLOAT16; },
+              kUnsupported, "the type FLOAT16 (code 1) is supported for constants only"},
         Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); },
               kUnsupported, "the type unknown (code 100)"},
-        Break{"sparse", [](ModelSpec& m) { m.tensors[1].sparse = true; }, kUnsupported, "sparse tensors"},
+        Break{"sparse_without_order",
+              [](ModelSpec& m) {
+                m.tensors[1].sparsity = [](Builder& b) { return tfl::CreateSparsityParameters(b); };
+              },
+              kInvalid, "a sparse tensor of rank 4 with 0 blocked dimensions has 0 dimensions in its order"},
         Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
               "variable tensors"},
         Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
-              kUnsupported, "quantization details of type 1"},
-        Break{"dynamic", [](ModelSpec& m) { m.tensors[0].shape_signature = {1, -1, 5, 2}; }, kUnsupported,
-              "dimension 1 is dynamic (shape_signature -1)"},
-        Break{"dynamic_batch_of_4",
+              kUnsupported, "its quantization is of a custom kind, like blockwise (details of type 1)"},
+        Break{"dynamic_without_size",
               [](ModelSpec& m) {
-                m.tensors[0].shape[0] = 4;
-                m.tensors[0].shape_signature = {-1, 4, 5, 2};
+                m.tensors[0].shape = {1, -1, 5, 2};
+                m.tensors[0].shape_signature = {1, -1, 5, 2};
               },
-              kUnsupported, "dimension 0 is dynamic"},
+              kUnsupported,
+              "the input has a dynamic size and declares none ([1,-1,5,2]); give one: --shape 'in'="},
         Break{"zero_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, 0, 5, 2}; }, kInvalid,
               "shape [1,0,5,2] has the dimension 0"},
         Break{"negative_dimension", [](ModelSpec& m) { m.tensors[0].shape = {1, -4, 5, 2}; }, kInvalid,
@@ -251,8 +380,14 @@ INSTANTIATE_TEST_SUITE_P(
               "buffer 1 has 5 bytes, int8 of shape [3,1,1,2] needs 6"},
         Break{"long_data", [](ModelSpec& m) { m.buffers[2].data.push_back(0); }, kInvalid,
               "buffer 2 has 13 bytes, int32 of shape [3] needs 12"},
-        Break{"data_outside", [](ModelSpec& m) { m.buffers[1] = {{}, 5000000000, 6}; }, kUnsupported,
-              "buffer 1 keeps 6 bytes outside the table (offset 5000000000)"},
+        Break{"data_outside", [](ModelSpec& m) { m.buffers[1] = {{}, 5000000000, 6}; }, kInvalid,
+              "buffer 1: 6 bytes at offset 5000000000, but the file has "},
+        Break{"data_size", [](ModelSpec& m) { m.buffers[1] = {{}, 1000, ~uint64_t{0} - 999}; }, kInvalid,
+              "buffer 1: 18446744073709550616 bytes at offset 1000, but the file has "},
+        Break{"data_of_no_size", [](ModelSpec& m) { m.buffers[1] = {{}, 5000000000, 0}; }, kInvalid,
+              "buffer 1 is at offset 5000000000 but has the size 0"},
+        Break{"data_in_the_tables", [](ModelSpec& m) { m.buffers[1] = {{}, 16, 6}; }, kInvalid,
+              "buffer 1: 6 bytes at offset 16, inside the file's own tables ("},
         Break{"nan_scale", [](ModelSpec& m) { m.tensors[0].scale = {kNan}; }, kInvalid, "the scale nan"},
         Break{"negative_scale", [](ModelSpec& m) { m.tensors[0].scale = {-1.0F}; }, kInvalid, "the scale -1"},
         Break{"scale_count",

@@ -19,7 +19,8 @@ struct TensorSpec {
   std::vector<int64_t> zero_point{0};
   int32_t quantized_dimension = 0;
   std::vector<int32_t> shape_signature{};
-  bool is_variable = false, sparse = false, custom_quantization = false;
+  bool is_variable = false, custom_quantization = false;
+  std::function<flatbuffers::Offset<tfl::SparsityParameters>(flatbuffers::FlatBufferBuilder&)> sparsity = {};
 };
 
 struct BufferSpec {
@@ -31,6 +32,7 @@ struct CodeSpec {
   int8_t deprecated = 0;
   int32_t builtin = 0;
   std::string custom;
+  int32_t version = 1;
 };
 
 using Builder = flatbuffers::FlatBufferBuilder;
@@ -41,6 +43,7 @@ struct OpSpec {
   tfl::BuiltinOptions options_type = tfl::BuiltinOptions::NONE;
   std::function<flatbuffers::Offset<void>(Builder&)> options;
   std::vector<uint8_t> custom_options = {};
+  uint64_t large_options_offset = 0, large_options_size = 0;
 };
 
 struct ModelSpec {
@@ -51,6 +54,7 @@ struct ModelSpec {
   std::vector<OpSpec> ops;
   std::vector<int32_t> inputs, outputs;
   int subgraphs = 1;
+  std::vector<std::pair<std::string, uint32_t>> signatures;  // key, subgraph
   bool no_buffers = false;
 
   int32_t add(TensorSpec tensor) {
@@ -83,7 +87,7 @@ inline flatbuffers::Offset<tfl::Tensor> build_tensor(Builder& builder, const Ten
         details, spec.quantized_dimension);
   }
   flatbuffers::Offset<tfl::SparsityParameters> sparsity;
-  if (spec.sparse) sparsity = tfl::CreateSparsityParameters(builder);
+  if (spec.sparsity) sparsity = spec.sparsity(builder);
   return tfl::CreateTensorDirect(builder, &spec.shape, spec.type, spec.buffer,
                                  spec.name ? spec.name->c_str() : nullptr, quantization, spec.is_variable,
                                  sparsity, spec.shape_signature.empty() ? nullptr : &spec.shape_signature);
@@ -93,9 +97,9 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   Builder builder;
   std::vector<flatbuffers::Offset<tfl::OperatorCode>> codes;
   for (const CodeSpec& code : spec.codes) {
-    codes.push_back(tfl::CreateOperatorCodeDirect(builder, code.deprecated,
-                                                  code.custom.empty() ? nullptr : code.custom.c_str(), 1,
-                                                  static_cast<tfl::BuiltinOperator>(code.builtin)));
+    codes.push_back(tfl::CreateOperatorCodeDirect(
+        builder, code.deprecated, code.custom.empty() ? nullptr : code.custom.c_str(), code.version,
+        static_cast<tfl::BuiltinOperator>(code.builtin)));
   }
   std::vector<flatbuffers::Offset<tfl::Tensor>> tensors;
   for (const TensorSpec& tensor : spec.tensors) tensors.push_back(build_tensor(builder, tensor));
@@ -103,8 +107,9 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
   for (const OpSpec& op : spec.ops) {
     const flatbuffers::Offset<void> options = op.options ? op.options(builder) : flatbuffers::Offset<void>();
     ops.push_back(tfl::CreateOperatorDirect(builder, op.code, &op.inputs, &op.outputs, op.options_type,
-                                            options,
-                                            op.custom_options.empty() ? nullptr : &op.custom_options));
+                                            options, op.custom_options.empty() ? nullptr : &op.custom_options,
+                                            tfl::CustomOptionsFormat::FLEXBUFFERS, nullptr, nullptr,
+                                            op.large_options_offset, op.large_options_size));
   }
   std::vector<flatbuffers::Offset<tfl::SubGraph>> subgraphs;
   for (int i = 0; i < spec.subgraphs; ++i) {
@@ -116,9 +121,38 @@ inline std::vector<uint8_t> build(const ModelSpec& spec) {
     buffers.push_back(tfl::CreateBufferDirect(builder, buffer.data.empty() ? nullptr : &buffer.data,
                                               buffer.offset, buffer.size));
   }
-  tfl::FinishModelBuffer(builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
-                                                         spec.no_buffers ? nullptr : &buffers));
+  std::vector<flatbuffers::Offset<tfl::SignatureDef>> signatures;
+  for (const auto& [key, subgraph] : spec.signatures) {
+    signatures.push_back(tfl::CreateSignatureDefDirect(builder, nullptr, nullptr, key.c_str(), subgraph));
+  }
+  tfl::FinishModelBuffer(
+      builder, tfl::CreateModelDirect(builder, spec.version, &codes, &subgraphs, "test",
+                                      spec.no_buffers ? nullptr : &buffers, nullptr, nullptr, &signatures));
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// The same with the data of every buffer behind the tables, at multiples of 16 moved on by `shift`.
+inline std::vector<uint8_t> build_data_behind(ModelSpec spec, size_t shift = 0) {
+  std::vector<std::vector<uint8_t>> data;
+  for (BufferSpec& buffer : spec.buffers) {
+    data.push_back(std::move(buffer.data));
+    buffer.data.clear();
+    if (!data.back().empty()) buffer = {{}, 1000000, data.back().size()};
+  }
+  const size_t tables = build(spec).size();  // the numbers' values do not change the size
+  size_t end = tables;
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (data[i].empty()) continue;
+    spec.buffers[i].offset = (end + 15) / 16 * 16 + shift;
+    end = spec.buffers[i].offset + data[i].size();
+  }
+  std::vector<uint8_t> file = build(spec);
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (data[i].empty()) continue;
+    file.resize(spec.buffers[i].offset);
+    file.insert(file.end(), data[i].begin(), data[i].end());
+  }
+  return file;
 }
 
 // CONV_2D: tensor 0 in [1,4,5,2], 1 weights [3,1,1,2] per-axis, 2 bias [3], 3 out [1,4,5,3].

@@ -172,6 +172,8 @@ inline Graph cpu_operator(OpKind kind) {
     case OpKind::Dequantize:
       return single(kind, NoAttributes{}, {activation("in", {2, 10})},
                     {plain("out", {2, 10}, DataType::Float32)});
+    case OpKind::Densify:
+      return single(kind, NoAttributes{}, {weights({2, 10}, {0.3F}, 0)}, {activation("out", {2, 10}, 0.3F)});
     case OpKind::Maximum:
     case OpKind::Minimum:
     case OpKind::FloorDiv:

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "forms.hpp"
 #include "lower/device_op.hpp"
 #include "lower/window_sums.hpp"
 
@@ -56,7 +57,7 @@ TEST(AverageForms, Windows) {
   constexpr ir::Padding kValid = ir::Padding::Valid, kSame = ir::Padding::Same;
   for (const int32_t filter : {1, 2, 3, 5, 6, 7, 8, 31}) {
     const DeviceForm form =
-        device_form(pool(filter, 1, kValid, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
+        form_of(pool(filter, 1, kValid, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
     EXPECT_THAT(form.refusal, IsEmpty()) << filter;
     EXPECT_FALSE(form.ppu);
     ASSERT_EQ(form.averages.size(), 1U);
@@ -66,33 +67,32 @@ TEST(AverageForms, Windows) {
     EXPECT_EQ(form.slot_group, 64);
   }
   // Nine, six and four pixels.
-  EXPECT_EQ(device_form(pool(3, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
-  EXPECT_THAT(device_form(pool(9, 1, kSame, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
+  EXPECT_EQ(form_of(pool(3, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
+  EXPECT_THAT(form_of(pool(9, 1, kSame, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
               HasSubstr("15 different numbers of pixels; up to 10"));
   // Same padding that pads nothing, and a window larger than the map it covers.
-  EXPECT_THAT(device_form(pool(2, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
-  EXPECT_THAT(device_form(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(2, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
   // A stride beyond a convolution's: the PPU, whose rounding of ties shows with even windows.
-  EXPECT_TRUE(device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
-  EXPECT_THAT(
-      device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
-      HasSubstr("PPU"));
-  EXPECT_TRUE(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
-  EXPECT_THAT(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
+  EXPECT_TRUE(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
+  EXPECT_THAT(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
+              HasSubstr("PPU"));
+  EXPECT_TRUE(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
+  EXPECT_THAT(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
               HasSubstr("stride 8x8 exceeds a convolution's 7"));
-  EXPECT_THAT(device_form(pool(32, 1, kValid, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
+  EXPECT_THAT(form_of(pool(32, 1, kValid, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
               HasSubstr("window 32x32"));
 }
 
 TEST(AverageForms, Means) {
-  EXPECT_THAT(device_form(mean({1, 7, 7, 20}, {1, 2}, {1, 20}, 0.08F), 0, false).refusal, IsEmpty());
-  EXPECT_THAT(device_form(mean({1, 7, 7, 20}, {3}, {1, 7, 7}, 0.08F), 0, false).refusal,
+  EXPECT_THAT(form_of(mean({1, 7, 7, 20}, {1, 2}, {1, 20}, 0.08F), 0, false).refusal, IsEmpty());
+  EXPECT_THAT(form_of(mean({1, 7, 7, 20}, {3}, {1, 7, 7}, 0.08F), 0, false).refusal,
               HasSubstr("it averages over dimension 3"));
   const ir::Graph large = mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.08F);
-  EXPECT_THAT(device_form(large, 0, true).refusal, HasSubstr("3136 pixels become one"));
-  EXPECT_EQ(device_form(large, 0, false).averages.size(), 2U);
+  EXPECT_THAT(form_of(large, 0, true).refusal, HasSubstr("3136 pixels become one"));
+  EXPECT_EQ(form_of(large, 0, false).averages.size(), 2U);
   // Output steps so fine that rounded means of parts would show.
-  EXPECT_THAT(device_form(mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.02F), 0, false).refusal,
+  EXPECT_THAT(form_of(mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.02F), 0, false).refusal,
               HasSubstr("could be off by more than 1"));
 }
 
@@ -113,7 +113,7 @@ TEST(AverageForms, PlanesAsOtherRows) {
 
 TEST(AverageForms, Tasks) {
   const ir::Graph g = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
-  const DeviceForm form = device_form(g, 0, true);
+  const DeviceForm form = form_of(g, 0, true);
   MemoryPlan memory;
   const int32_t in = memory.add_activation(1), out = memory.add_activation(1);
   const auto tasks = lower_device_op(g, 0, form, {{{{in, 256}, 99, 32}}, {{out, 0}, 20, 32}, memory, {}});

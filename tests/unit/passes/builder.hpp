@@ -1,7 +1,6 @@
 // Tensors of small graphs.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -26,8 +25,8 @@ int32_t constant(ir::Graph& g, ir::DataType type, std::vector<int32_t> shape, co
   const int32_t t = add(g, type, std::move(shape), std::move(scale), 0);
   ir::Tensor& tensor = g.tensors[static_cast<size_t>(t)];
   tensor.is_constant = true;
-  tensor.data.resize(values.size() * sizeof(T));
-  std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
+  const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+  tensor.data.assign(bytes, bytes + values.size() * sizeof(T));
   return t;
 }
 
