@@ -45,14 +45,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const vision::InputGeometry input{bytes.next(), bytes.next(), {}};
   info.labels.resize(bytes.next() % 128, "label");
   const uint8_t kind = bytes.next();
+  info.labels_background = (kind & 4) != 0;
+  info.labels_numbered = (kind & 8) != 0;
   info.anchors_stated = (kind & 16) != 0;
   if (kind & 32) info.box_order = "yxhw";
   if (kind & 64) info.boxes = "cells";
   static constexpr const char* kTypes[] = {"int8", "uint8", "float32", "int16"};
   static constexpr size_t kWidths[] = {1, 1, 4, 2};
-  const float scale = static_cast<float>(bytes.next()) / 64;
+  const uint8_t scale_byte = bytes.next();
+  const float scale = static_cast<float>(scale_byte) / 64;
   std::vector<vision::OutputTensor> outputs(bytes.next() % 8);
   for (vision::OutputTensor& output : outputs) {
+    if (kind & 128) output.detection_output = static_cast<int>(&output - outputs.data());
     output.shape.resize(bytes.next() % 6);
     for (int64_t& side : output.shape) side = bytes.next();
     output.type = kTypes[kind % 4];
@@ -63,7 +67,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     values.push_back(values_of(bytes, output.shape, kWidths[kind % 4]));
     output.data = values.back();
   }
-  const auto found = vision::decode_detections({outputs, info, input});
+  const int64_t classes = (kind & 128) != 0 ? scale_byte : 0;
+  const auto found = vision::decode_detections({outputs, info, input, classes});
   if (!found) {
     PERAXIS_CHECK(!found.error().message.empty(), "a refusal says why");
     return 0;

@@ -3,12 +3,14 @@
 
 Run it from the top of the repository after a format changed; needs flatc (flatbuffers-compiler).
 """
+import io
 import json
 import pathlib
 import shutil
 import struct
 import subprocess
 import tempfile
+import zipfile
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -236,6 +238,18 @@ def make_model_info_seeds(folder):
     }
     for name, content in seeds.items():
         (folder / f"{name}.json").write_text(json.dumps(content))
+    metadata = json.dumps({"author": "Ultralytics", "task": "detect", "stride": 32, "names": {"0": "ant", "2": "cat"}})
+    (folder / "metadata.json").write_text(metadata)
+    (folder / "numbered.txt").write_bytes("\ufeff???\r\n0 ant\r\n1: 'bee'\r\n\"3\": \"cat\",\r\n".encode())
+    (folder / "plain.txt").write_text("background\n3d printer\n'ant'\n")
+    # A model is whatever lies before the archive.
+    for name, member, text in (("deflated", "metadata.json", metadata), ("stored", "labels.txt", "0 ant\n1 bee\n")):
+        file = io.BytesIO(b"\x1c\0\0\0TFL3")
+        with zipfile.ZipFile(file, "a") as archive:
+            info = zipfile.ZipInfo(member, (1980, 1, 1, 0, 0, 0))
+            info.compress_type = zipfile.ZIP_DEFLATED if name == "deflated" else zipfile.ZIP_STORED
+            archive.writestr(info, text)
+        (folder / f"{name}.tflite").write_bytes(file.getvalue())
 
 
 def make_head_seeds(folder):

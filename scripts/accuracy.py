@@ -34,7 +34,7 @@ COLUMNS = {
 FOLDERS = ["demo", "real", "synth"]
 SETS = (0, 1)
 
-# What an independent computation on the same models gave (corrections.md 2 of the collected facts).
+# What a numpy computation with the arithmetic of docs/hardware gave on the same models, before this project's code.
 INDEPENDENT = {
     "shapes_yolo_raw_int8": {"max-scale": "7.6 (56)", "hw-multiply": ".027", "exponent-classes": ".005", "exponent-classes-tie-proof": ".013"},
     "yolov5n_relu_320_raw": {"max-scale": "10.9 (140)", "hw-multiply": ".067", "exponent-classes": ".031", "exponent-classes-tie-proof": ".069"},
@@ -262,7 +262,7 @@ Register command programs of one run, and the share of the convolutions' multipl
 {lines["tasks"]}
 
 ## Beside an independent computation
-Isolated per cent, ours / a numpy computation with the hardware document's arithmetic, made before this project's code. The other
+Isolated per cent, ours / a numpy computation with the arithmetic of docs/hardware, made before this project's code. The other
 strategies: [comparison](strategies/comparison.md).
 
 {head(INDEPENDENT["vww_96_int8"])}

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Checks the rules of the tree that no compiler checks: who may include whom, file lengths, paths of one
-machine, lists that must agree with files. Prints one line a breach; exit code 1 when there is one.
+machine, lists that must agree with files, pages and headings that are cited (check_citations.py). Prints one line a breach; exit code 1 when there is one.
 
 Usage: check_layers.py [top of the tree]
 """
 import pathlib
 import re
 import sys
+
+from check_citations import check_citations, check_operator_pages
 
 # A folder of src/ may include from itself and from these. docs/architecture.md tells why.
 LAYERS = {
@@ -155,7 +157,7 @@ def disagree(first, first_names, second, second_names):
 
 def check(top):
     breaches = []
-    for rule in (check_includes, check_lengths, check_paths, check_lists):
+    for rule in (check_includes, check_lengths, check_paths, check_lists, check_citations, check_operator_pages):
         breaches += rule(top)
     return breaches
 
@@ -169,7 +171,7 @@ def main():
     breaches = check(top)
     for breach in breaches:
         print(breach)
-    print(f"{len(breaches)} breaches" if breaches else "layers, lengths, paths and lists: no breach")
+    print(f"{len(breaches)} breaches" if breaches else "layers, lengths, paths, lists and citations: no breach")
     return 1 if breaches else 0
 
 

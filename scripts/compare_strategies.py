@@ -39,7 +39,7 @@ ROWS = {
 }
 PER_TENSOR_ROWS = {label: None for label in ("max-scale", "mesa-scale", "hw-multiply", "two-scalar", "exponent-classes", "fast", "exact")}
 SINGLE = ["--reference", "single-rounding"]
-# An independent computation (corrections.md 2 of the collected facts), in the order of MODELS: per cent, largest difference where not 1.
+# A numpy computation with the arithmetic of docs/hardware, before this project's code, in the order of MODELS: per cent, largest difference where not 1.
 # Strategy, reference, options of a row that no table above has, values.
 INDEPENDENT = [
     ("max-scale", "double", None, "7.6 (56)", "10.4 (145)", "10.9 (140)", "9.8 (218)"),
@@ -169,7 +169,7 @@ the largest difference. End to end: mean difference of the outputs, in brackets 
 {table(per_tensor[0], PER_TENSOR_ROWS)}
 
 ## Beside an independent computation
-Ours / a numpy computation with the hardware document's arithmetic, made before this project's code: isolated per cent, in brackets the
+Ours / a numpy computation with the arithmetic of docs/hardware, made before this project's code: isolated per cent, in brackets the
 largest difference (theirs only where it is not 1). `double`: LiteRT's reference kernels; `single`: `--reference single-rounding`. More models:
 [accuracy](../accuracy.md).
 

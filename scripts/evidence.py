@@ -31,7 +31,7 @@ SWITCHES = {
     "bn_ties": ("even", "register", "up"), "ew_cvt_ties": TIES, "lut_ties": ("up", "register", "even"),
     "pool_average_ties": ("even", "register", "up"), "pool_notch_is_row_pitch": FLAG, "pad_lanes": ("two", "byte0", "two_everywhere"),
     "truncate_before_cpend": FLAG, "bn_shift_first": FLAG, "lut_after_op": FLAG, "pool_padding_competes": FLAG,
-    "deconv_inserts_zero": FLAG, "ignore_ow_op_with_records": FLAG,
+    "deconv_inserts_zero": FLAG, "ew_surf_stride_unread": FLAG, "ignore_ow_op_with_records": FLAG,
     "stored_kernels": ("kernels", "orig"), "refuse_partial_groups": ("on", "off"), "drop_dummy_output": FLAG,
     "read_unwritten": FLAG, "cbuf_survives_jobs": FLAG, "refuse_full_last_bank": ("on", "off"),
 }

@@ -1,7 +1,7 @@
 """The text of docs/evidence.md from what scripts/evidence.py found."""
 from fixtures.beside_mesa import NAMED, WHOLE
 
-# What hardware.md 18 lists (E) and corrections.md settled (item), by the switch that decides between the readings.
+# Numbers of questions (E) and corrections (item), as docs/hardware/README.md lists them, by the switch that decides.
 QUESTIONS = {
     "out_cvt_ties": ("E1, item 24", "ties of OUT_CVT"),
     "out_cvt_offset_inside": ("E1", "is the zero point inside OUT_CVT's tie decision"),
@@ -18,6 +18,7 @@ QUESTIONS = {
     "pool_notch_is_row_pitch": ("15", "does the PPU's notch lengthen rows"),
     "pad_lanes": ("E14, E31, item 2", "which byte of PAD_CON1 a channel reads"),
     "deconv_inserts_zero": ("E17, item 13", "are inserted samples zero"),
+    "ew_surf_stride_unread": ("item 1 of 9", "is EW_SURF_STRIDE left unread"),
     "ignore_ow_op_with_records": ("E3, item 22", "does BS_OW_OP rest when records are read"),
     "stored_kernels": ("E28, item 23", "how high the last weight block is"),
     "refuse_partial_groups": ("E10", "do partial groups of output channels hang"),
@@ -72,11 +73,12 @@ def case_row(case, outcome):
     why = "; ".join(found) if found else "" if row["elements"] else case.notes[0] if case.notes else ""
     state = "yes" if row["elements"] and not outcome.found and best.within(case) else "no, explained" if outcome.found else "-"
     return (f"| `{row['name']}` | {number(row['elements'])} | {number(row['equal'])} | {row['max']} | {limit} | {state} | "
-            f"{reading} | {why} |")
+            f"{reading} | {why} | {'; '.join(outcome.proof)} |")
 
 
 def case_table(rows):
-    out = ["| case | values | equal | max | limit | within | reading | cause, or why nothing ran |", "|---|---|---|---|---|---|---|---|"]
+    out = ["| case | values | equal | max | limit | within | reading | cause, or why nothing ran | proof |",
+           "|---|---|---|---|---|---|---|---|---|"]
     return out + [case_row(case, outcome) for case, outcome in rows]
 
 
@@ -144,7 +146,7 @@ def page(rows, effects, switches, whole, layers, summary):
         "Command streams that other software made, run on the machine model and compared with results that other software",
         "computed. No board was used by anyone for these: a stream shows what its compiler expects of the chip.", "",
         f"{len(rows)} cases: {len(ran)} have values to compare, {len(within)} of them within their limit, the others "
-        "outside it for a cause that is named.",
+        "outside it for causes that are named and proved.",
         f"{sum(o.row['ok'] for _, o in rows)} of {len(rows)} cases are ok. Every word of every case is the same after "
         "`peraxis decode | peraxis encode`.",
         f"{len(exact)} of {len(recorded)} vendor cases equal the recorded register model value for value under default switches; "
@@ -152,11 +154,14 @@ def page(rows, effects, switches, whole, layers, summary):
         "## Limits", "",
         "| family | compared with | limit |", "|---|---|---|",
         "| a driver's convolutions | TFLite's reference kernels | 1, and 0.5 % of the values |",
-        "| a driver's fused convolution and addition | the sum of unrounded convolution and operand (hardware.md 11.4) | 1, and 3 % of "
+        "| a driver's fused convolution and addition | the sum of unrounded convolution and operand ([dpu_rdma](hardware/dpu_rdma.md#fused-addition)) | 1, and 3 % of "
         "the values: it is not TFLite's ADD |",
         "| the vendor's blocks | the vendor's simulator | the larger of 1 and what the recorded register model differs by |", "",
-        "Outside its limit a case is explained when its words and buffers contradict its model, or when a task reads what nobody wrote;",
-        "the rules are in `scripts/fixtures/causes.py`, and none fires on a case inside its limit.", "",
+        "Outside its limit a case is explained when its words and buffers contradict its model, or when a task reads what nobody wrote, and",
+        "when that is proved: the stream put right in what the causes name, and in nothing else, meets the limit, and every wrong byte is",
+        "what numpy computes from the words and buffers, without the machine. A cause without which the repaired stream is right as well",
+        "is not named. Where no repair is known the bytes alone are the proof.",
+        "The rules are in `scripts/fixtures/causes.py`, the proofs in `repair.py`, `evaluate.py` and `verdict.py` beside it.", "",
         "## Cases", "", *case_table(rows), "",
         "## Beside Mesa", "", *whole_table(whole), "", *layer_table(layers), "",
         "## A vendor stream on one screen", "",
@@ -166,5 +171,5 @@ def page(rows, effects, switches, whole, layers, summary):
         "Every case that agrees is replayed with every other value of every switch (`src/machine/switches.hpp`). A value that takes a case",
         "out of its limit is refuted by it, as far as the software that made the stream knew the chip.", "",
         *switch_table(effects, switches), "",
-        "Questions of hardware.md 18 without a switch:", "",
+        "Questions without a switch ([their numbers](hardware/README.md#numbers-of-questions-and-corrections)):", "",
         "| question | why the cases are silent |", "|---|---|", *[f"| {q} | {why} |" for q, why in SILENT], ""])

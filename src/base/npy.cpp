@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -12,7 +13,7 @@
 
 namespace peraxis::base {
 
-static_assert(std::endian::native == std::endian::little, "array data is copied as it is");
+static_assert(std::endian::native == std::endian::little, "array data is copied as it is, or swapped");
 
 namespace {
 
@@ -32,12 +33,19 @@ const Dtype* find_dtype(std::string_view name) {
   return nullptr;
 }
 
+std::string dtype_names() {
+  std::string out;
+  for (const Dtype& d : kDtypes) out += fmt::format("{}{}", out.empty() ? "" : ", ", d.name);
+  return out;
+}
+
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxDimensions = 64;  // NPY_MAXDIMS of numpy 2
 constexpr size_t kHeaderAlignment = 64;
 
 struct Header {
   const Dtype* dtype = nullptr;
+  bool big_endian = false;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> shape;
 };
@@ -113,7 +121,7 @@ class HeaderParser {
       skip_blanks();
       if (position_ < text_.size() && text_[position_] == '[')
         return fail(ErrorCode::Unsupported, ".npy header: structured dtypes are not supported");
-      header.dtype = PERAXIS_TRY(descr());
+      PERAXIS_TRY(descr(header));
     } else if (key == "fortran_order") {
       if (header.fortran_order) return malformed("'fortran_order' twice");
       if (accept("True"))
@@ -130,15 +138,18 @@ class HeaderParser {
     }
     return {};
   }
-  Result<const Dtype*> descr() {
+  // A letter for the order of bytes, then numpy's letter and size. '=' is the order of the machine that wrote
+  // it, which numpy itself never writes down; '|' says that there is no order.
+  Status descr(Header& header) {
     const std::string_view text = PERAXIS_TRY(string());
-    if (text.size() > 1 && text[0] == '>')
-      return fail(ErrorCode::Unsupported, ".npy header: dtype '{}' is big-endian, which is not supported",
-                  printable(text));
-    if (text.size() > 1 && (text[0] == '<' || text[0] == '=' || text[0] == '|'))
+    if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
       for (const Dtype& d : kDtypes)
-        if (text.substr(1) == d.code) return &d;
-    return fail(ErrorCode::Unsupported, ".npy header: dtype '{}' is not supported", printable(text));
+        if (text.substr(1) == d.code) header.dtype = &d;
+    if (header.dtype == nullptr)
+      return fail(ErrorCode::Unsupported, ".npy header: dtype '{}' is not supported; save it as one of {}",
+                  printable(text), dtype_names());
+    header.big_endian = text[0] == '>' && header.dtype->bytes > 1;
+    return {};
   }
   Result<std::vector<int64_t>> tuple() {
     std::vector<int64_t> out;
@@ -163,11 +174,44 @@ class HeaderParser {
   size_t position_ = 0;
 };
 
-std::string format_header(const Dtype& dtype, std::span<const int64_t> shape) {
-  std::string out = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': (",
-                                dtype.bytes == 1 ? '|' : '<', dtype.code);
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string out = "(";
   for (size_t i = 0; i < shape.size(); ++i) out += fmt::format("{}{}", i == 0 ? "" : ", ", shape[i]);
-  out += shape.size() == 1 ? ",), }" : "), }";
+  return out + (shape.size() == 1 ? ",)" : ")");
+}
+
+// Elements of `bytes` bytes each, first index fastest, with the last index fastest.
+std::vector<uint8_t> to_c_order(std::span<const uint8_t> data, std::span<const int64_t> shape, size_t bytes) {
+  std::vector<size_t> steps(shape.size());  // bytes from one element of a dimension to the next
+  size_t step = bytes;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    steps[d] = step;
+    step *= static_cast<size_t>(shape[d]);
+  }
+  std::vector<uint8_t> out(data.size());
+  std::vector<int64_t> index(shape.size(), 0);
+  size_t from = 0;
+  for (size_t to = 0; to < out.size(); to += bytes) {
+    std::memcpy(out.data() + to, data.data() + from, bytes);
+    for (size_t d = shape.size(); d-- > 0;) {
+      from += steps[d];
+      if (++index[d] < shape[d]) break;
+      from -= steps[d] * static_cast<size_t>(shape[d]);
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+void swap_bytes(std::vector<uint8_t>& data, size_t bytes) {
+  for (size_t at = 0; at < data.size(); at += bytes)
+    std::reverse(data.begin() + static_cast<ptrdiff_t>(at),
+                 data.begin() + static_cast<ptrdiff_t>(at + bytes));
+}
+
+std::string format_header(const Dtype& dtype, std::span<const int64_t> shape) {
+  std::string out = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}",
+                                dtype.bytes == 1 ? '|' : '<', dtype.code, shape_text(shape));
   const size_t prefix = kMagic.size() + 4;
   while ((prefix + out.size() + 1) % kHeaderAlignment != 0) out += ' ';
   return out + '\n';
@@ -227,18 +271,22 @@ Result<Array> parse_npy(std::span<const uint8_t> bytes) {
                 bytes.size() - begin);
 
   const Header header = PERAXIS_TRY(HeaderParser(text.substr(begin, length)).parse());
-  if (*header.fortran_order)
-    return fail(ErrorCode::Unsupported,
-                ".npy arrays in fortran_order are not supported; save with "
-                "numpy.ascontiguousarray");
   const std::span<const uint8_t> data = bytes.subspan(begin + length);
   const int64_t count = PERAXIS_TRY(element_count(*header.shape));
   int64_t needed = 0;
   if (__builtin_mul_overflow(count, header.dtype->bytes, &needed) ||
       static_cast<uint64_t>(needed) != data.size())
-    return fail(ErrorCode::InvalidModel, ".npy file has {} bytes of data, its shape asks for {} x {}",
-                data.size(), count, header.dtype->bytes);
-  return Array{std::string(header.dtype->name), *header.shape, {data.begin(), data.end()}};
+    return fail(
+        ErrorCode::InvalidModel,
+        ".npy file has {} bytes of data, its shape {} of {} asks for {} x {}; it was cut off or is not "
+        "what numpy.save wrote",
+        data.size(), shape_text(*header.shape), header.dtype->name, count, header.dtype->bytes);
+  const auto element = static_cast<size_t>(header.dtype->bytes);
+  Array out{std::string(header.dtype->name), *header.shape,
+            *header.fortran_order ? to_c_order(data, *header.shape, element)
+                                  : std::vector<uint8_t>(data.begin(), data.end())};
+  if (header.big_endian) swap_bytes(out.data, element);
+  return out;
 }
 
 std::vector<uint8_t> format_npy(const Array& array) {

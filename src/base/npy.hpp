@@ -1,6 +1,7 @@
 // NumPy's two file formats: .npy (one array) and .npz (a zip archive of .npy files). They are how arrays
 // enter and leave the program, so that every intermediate can be looked at with three lines of Python.
-// Only what dense, little-endian, C-ordered numbers need; anything else is refused by name.
+// Read is what numpy writes of dense numbers: C and Fortran order, either order of bytes. Written are C order
+// and little-endian. Anything else is refused by name.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,7 @@ Result<int64_t> element_count(std::span<const int64_t> shape);
 // Known dtype, at most 64 dimensions, data of exactly the size the shape asks for.
 Status check_array(const Array& array);
 
+// Versions 1 to 3. Fortran order becomes C order, big-endian little-endian.
 Result<Array> parse_npy(std::span<const uint8_t> bytes);
 // The array must pass check_array; write_npy and write_npz check it, this aborts.
 std::vector<uint8_t> format_npy(const Array& array);

@@ -1,6 +1,7 @@
 // See interpret.hpp.
 #include "cli/interpret.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -18,8 +19,20 @@ Result<vision::ModelInfo> read_info(const std::string& path) {
                                   path);
 }
 
-vision::OutputTensor output_tensor(const ir::Tensor& tensor, std::span<const uint8_t> bytes) {
+// The operator that suppressed the boxes; nullptr when the model has none.
+const ir::Op* detection_operator(const ir::Graph& graph) {
+  for (const ir::Op& op : graph.ops)
+    if (op.kind == ir::OpKind::DetectionPostProcess) return &op;
+  return nullptr;
+}
+
+vision::OutputTensor output_tensor(const ir::Graph& graph, int32_t index, std::span<const uint8_t> bytes) {
+  const ir::Tensor& tensor = graph.tensor(index);
   vision::OutputTensor out;
+  if (const ir::Op* op = detection_operator(graph)) {
+    const auto place = std::find(op->outputs.begin(), op->outputs.end(), index);
+    if (place != op->outputs.end()) out.detection_output = static_cast<int>(place - op->outputs.begin());
+  }
   out.shape = {tensor.shape.begin(), tensor.shape.end()};
   out.type = ir::data_type_name(tensor.type);
   if (tensor.quant.quantized()) out.scale = tensor.quant.scale.front();
@@ -30,11 +43,12 @@ vision::OutputTensor output_tensor(const ir::Tensor& tensor, std::span<const uin
 
 }  // namespace
 
-Result<vision::ModelInfo> find_model_info(const std::string& model_path, const InfoOptions& options,
-                                          std::vector<std::string>& warnings) {
-  vision::ModelInfo info;
+Result<FoundInfo> find_model_info(const std::string& model_path, const vision::EmbeddedInfo& embedded,
+                                  const InfoOptions& options, std::vector<std::string>& warnings) {
+  FoundInfo out;
   if (!options.model_info.empty()) {
-    info = PERAXIS_TRY(read_info(options.model_info));
+    out.info = PERAXIS_TRY(read_info(options.model_info));
+    out.source = "--model-info " + options.model_info;
   } else {
     std::filesystem::path beside(model_path);
     beside.replace_extension(".json");
@@ -42,18 +56,33 @@ Result<vision::ModelInfo> find_model_info(const std::string& model_path, const I
     if (std::filesystem::is_regular_file(beside, ignored)) {
       // Nobody asked for this file; it may belong to another program.
       Result<vision::ModelInfo> found = read_info(beside.string());
-      if (found)
-        info = std::move(*found);
-      else
+      if (found) {
+        out.info = std::move(*found);
+        out.source = beside.string() + " beside the model";
+      } else {
         warnings.push_back(fmt::format("{} was not used: {}", beside.string(), found.error().message));
+      }
     }
   }
-  if (!options.labels.empty()) info.labels = PERAXIS_TRY(vision::read_labels(options.labels));
-  if (!options.head.empty()) {
-    info.head = options.head;
-    info.task.clear();  // the head says it
+  if (!out.info.labels.empty()) out.labels_source = out.source;
+  if (!options.labels.empty()) {
+    out.info.set_labels(PERAXIS_TRY(vision::read_labels(options.labels)));
+    out.labels_source = "--labels " + options.labels;
   }
-  return info;
+  if (!options.head.empty()) {
+    out.info.head = options.head;
+    out.info.task.clear();  // the head says it
+  }
+  if (out.info.labels.empty() && embedded.labels) {
+    out.info.set_labels(*embedded.labels);
+    out.labels_source = embedded.labels_member + " inside the model";
+  }
+  if (out.info.head.empty() && out.info.task.empty()) {
+    out.info.candidates = embedded.candidates;
+    out.info.candidates_source = embedded.candidates_source;
+  }
+  warnings.insert(warnings.end(), embedded.warnings.begin(), embedded.warnings.end());
+  return out;
 }
 
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
@@ -62,18 +91,23 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
   std::vector<vision::OutputTensor> tensors;
   tensors.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
-    tensors.push_back(output_tensor(graph.tensor(graph.outputs[i]), outputs[i]));
-  const vision::HeadView view{tensors, info, geometry};
+    tensors.push_back(output_tensor(graph, graph.outputs[i], outputs[i]));
+  vision::HeadView view{tensors, info, geometry};
+  if (const ir::Op* op = detection_operator(graph))
+    view.operator_classes = std::get<ir::DetectionAttributes>(op->attributes).num_classes;
   Interpretation out;
   out.choice = PERAXIS_TRY(vision::choose_head(view));
+  out.assumed = out.choice.assumed;
   const vision::Head* head = out.choice.head;
   if (out.detects()) {
-    out.detections = PERAXIS_TRY(head->decode(view));
+    vision::Decoded decoded = PERAXIS_TRY(vision::decode_with(out.choice, view));
+    out.detections = std::move(decoded.detections);
+    out.assumed = std::move(decoded.assumed);
   } else if (out.classifies()) {
     out.top = PERAXIS_TRY(vision::top_classes(tensors.front(), info));
   } else if (head != nullptr) {
-    out.note =
-        fmt::format("the outputs are those of head '{}' ({}), which stay tensors", head->name, head->outputs);
+    out.note = fmt::format("the outputs look like those of head '{}' ({}), which stay tensors", head->name,
+                           head->outputs);
   } else if (out.choice.by_shapes) {
     std::string names, shapes;
     for (const std::string& name : vision::head_names()) names += (names.empty() ? "" : ", ") + name;
@@ -86,6 +120,11 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
           "{}; the heads are {}",
           info.task, info.labels.size(), info.strides.size(),
           info.anchors.empty() ? 0 : info.anchors[0].size(), shapes, names);
+    if (info.candidates) {
+      out.note = fmt::format("{}, and the outputs {} are none that is decoded for it; --head states another",
+                             info.candidates_source, shapes);
+      return out;
+    }
     out.note = fmt::format(
         "the outputs {} are no head that their shapes tell (with {} labels); with labels, strides and "
         "anchors of "
@@ -102,7 +141,9 @@ void add_info_options(const Arguments& arguments, InfoOptions& options) {
               "labels, strides and anchors (default: the model's name with .json)")
       .not_empty()
       .type_name("F.json");
-  arguments.option("--labels", options.labels, "class names, one a line").not_empty().type_name("FILE");
+  arguments.option("--labels", options.labels, "class names, one a line, with or without their numbers")
+      .not_empty()
+      .type_name("FILE");
   arguments.option("--head", options.head, "what the outputs mean (default: told by their shapes)")
       .one_of(vision::head_names());
 }

@@ -8,6 +8,7 @@
 #include "cli/arguments.hpp"
 #include "cli/inputs.hpp"
 #include "ir/graph.hpp"
+#include "vision/embedded_info.hpp"
 #include "vision/heads.hpp"
 
 namespace peraxis::cli {
@@ -18,15 +19,22 @@ struct InfoOptions {
 // --model-info, --labels and --head.
 void add_info_options(const Arguments& arguments, InfoOptions& options);
 
-// Warnings say why a file found beside the model was not used.
-Result<vision::ModelInfo> find_model_info(const std::string& model_path, const InfoOptions& options,
-                                          std::vector<std::string>& warnings);
+struct FoundInfo {
+  vision::ModelInfo info;
+  // Where it comes from, in words ("--labels x.txt", "labels.txt inside the model"); empty: from nowhere.
+  std::string source, labels_source;
+};
+// What the user gives goes before the file beside the model, and that before what is inside the model.
+// Warnings say why something found beside or inside the model was not used.
+Result<FoundInfo> find_model_info(const std::string& model_path, const vision::EmbeddedInfo& embedded,
+                                  const InfoOptions& options, std::vector<std::string>& warnings);
 
 struct Interpretation {
   vision::HeadChoice choice;
   std::vector<vision::Detection> detections;  // of a detector
   std::vector<vision::ClassScore> top;        // of a classifier
   std::string note;                           // why the outputs stay tensors
+  std::vector<std::string> assumed;           // what nothing but the outputs' form and values said
 
   bool is(vision::HeadTask task) const { return choice.head != nullptr && choice.head->task == task; }
   bool detects() const { return is(vision::HeadTask::Detect); }

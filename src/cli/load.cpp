@@ -114,6 +114,7 @@ CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
   }
   if (Status status = read_model(bytes, importing, loaded); !status)
     return tl::unexpected<CliError>(located(std::move(status).error(), path));
+  loaded.embedded = vision::read_embedded_info(bytes);
   return loaded;
 }
 

@@ -13,6 +13,7 @@
 #include "import/import.hpp"
 #include "ir/graph.hpp"
 #include "passes/passes.hpp"
+#include "vision/embedded_info.hpp"
 
 namespace peraxis::cli {
 
@@ -30,6 +31,7 @@ struct Loaded {
   std::optional<ir::Graph> model;
   std::optional<exe::Executable> executable;
   std::vector<import::Signature> signatures;  // of a model
+  vision::EmbeddedInfo embedded;              // of a model: labels that lie behind it
   std::vector<passes::Change> changes;        // what load_model's passes did
 };
 

@@ -1,8 +1,7 @@
-// Walks the operators in order. A tensor is on the host (dense NHWC), on the device (a cube), or both; CPU
-// operators take either where their kernels can, and uploads and downloads are inserted where an operator
-// needs the other form. Tasks of neighbouring NPU
-// operators join one chain. Addresses stay symbolic until every lifetime is known; then memory is planned
-// and words are emitted.
+// Walks the operators in order. A tensor is on the host (dense NHWC), on the device (a cube), or both. CPU
+// operators take either form where their kernels can; uploads and downloads are inserted where an operator
+// needs the other form. Tasks of neighbouring NPU operators join one chain. Addresses stay symbolic until
+// every lifetime is known; then memory is planned and words are emitted.
 #include "compiler/compile.hpp"
 
 #include <algorithm>

@@ -24,10 +24,11 @@ struct Link {
   bool load = false;
 };
 
-// The longest chain from task `first` on that one job may run, at most up to `end`. What a job does not find
-// as earlier jobs left it: weights in CBUF, so none begins with a task that uses them again, and the look-up
-// table (npu/hardware.md 12). Every operator loads its own, even after one with an equal table: a run that is
-// watched cuts jobs between operators.
+// The longest chain from task `first` on that one job may run, at most up to `end`. A job does not find two
+// things as earlier jobs left them: weights in CBUF (docs/hardware/cbuf.md#reuse), so no job begins with a
+// task that uses them again; and the look-up table (docs/hardware/dpu.md#look-up-table). Every operator loads
+// its own table, even after one with an equal table, because a run that is watched cuts jobs between
+// operators.
 Result<std::vector<Link>> next_chain(const std::vector<PlannedTask>& tasks, int32_t first, int32_t end) {
   std::vector<Link> chain;
   size_t safe = 0;  // links before the last task that may begin a job

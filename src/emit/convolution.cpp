@@ -14,13 +14,13 @@ constexpr int64_t kDirect = 0, kDepthwise = 3;
 constexpr int64_t kInt8 = 0, kInt32 = 4;
 constexpr int64_t kPackedOne = 8;  // ARGB_IN of one channel
 
-// CBUF entries of a row; packed pixels: of the tile (npu/corrections.md 7.1 item 9).
+// CBUF entries of a row; packed pixels: of the tile (docs/hardware/cbuf.md#entries-of-a-row).
 int64_t data_entries(const ConvTask& t) {
   return t.packed > 0 ? t.in_width * t.in_height : (t.in_width * t.in_channels + 63) / 64;
 }
 
-// Rows that must be there before the MACs start: stride + rows of a window + 1 suffices
-// (npu/hardware.md 6.5); more than needed changes nothing. Packed pixels, whose entries are the tile's: all
+// Rows that must be there before the MACs start: stride + rows of a window + 1 suffices, and more than needed
+// changes nothing (docs/hardware/cbuf.md#feature-grains). Packed pixels, whose entries are the tile's: all
 // rows, as in every vendor block.
 int64_t feature_grains(const ConvTask& t) {
   const int64_t window = t.stride_y + (t.kernel_height - 1) * t.dilation_y + 2;
@@ -78,7 +78,8 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DMA_CON0::DATA_BURST_LEN[kBurst16] | CNA::DMA_CON0::WEIGHT_BURST_LEN[kBurst16]);
   // Packed pixels are int8 already, so that their converter stays off as in the vendor's int8 streams.
   // Lines come in blocks of four, or one by one; the surface stride is the signed jump from a block's end to
-  // the same block of the next 16 channels, of the whole tensor even in a tile (npu/hardware.md 5.2).
+  // the same block of the next 16 channels, of the whole tensor even in a tile
+  // (docs/hardware/cna.md#feature-addresses).
   w.write(CNA::DMA_CON1::LINE_STRIDE(t.line > 0 ? t.line : 4 * t.in_width));
   w.write(CNA::DMA_CON2::SURF_STRIDE(t.in_plane - block_width(t)));
   w.write(CNA::FC_DATA_SIZE0::DMA_WIDTH(t.in_width) | CNA::FC_DATA_SIZE0::DMA_HEIGHT(t.in_height));
@@ -101,7 +102,7 @@ void write_cna(Writer& w, const ConvTask& t) {
   w.write(CNA::DCOMP_AMOUNT14::DCOMP_AMOUNT14[0]);
   w.write(CNA::DCOMP_AMOUNT15::DCOMP_AMOUNT15[0]);
   w.write(CNA::CVT_CON5::PER_CHANNEL_CVT_EN[0]);
-  // The byte in all four lanes: right whichever lane the chip reads (corrections.md 7.1 item 2).
+  // The byte in all four lanes: right whichever lane the chip reads (docs/hardware/cna.md#padding).
   const int64_t pad = t.pad_value & 0xFF;
   w.write(CNA::PAD_CON1::PAD_VALUE(pad << 24 | pad << 16 | pad << 8 | pad));
 }
@@ -139,12 +140,12 @@ void write_bs(Writer& w, const ConvTask& t) {
           DPU::BS_MUL_CFG::BS_MUL_SRC(d.records() ? 1 : 0) |
           DPU::BS_MUL_CFG::BS_MUL_OPERAND(d.scalar_factor));
   w.write(DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT(bs_relux(t) ? d.relux_compare : 0));
-  // Atoms a pixel of one kernel group, minus one (npu/hardware.md 9.10).
+  // Atoms that a pixel of one kernel group has, minus one (docs/hardware/wdma.md#bytes-of-a-kernel-group).
   const int64_t size_e = d.int32_output ? 7 : (t.depthwise ? 3 : 1);
   w.write(DPU::BS_OW_CFG::SIZE_E_2(size_e) | DPU::BS_OW_CFG::SIZE_E_1(size_e) |
           DPU::BS_OW_CFG::SIZE_E_0(size_e) | DPU::BS_OW_CFG::OD_BYPASS(d.int32_output ? 1 : 0) |
           DPU::BS_OW_CFG::OW_SRC(d.records() ? 1 : 0));
-  // With records the weight zero point is their B (corrections.md 7.3 item 22), else this scalar.
+  // With records the weight zero point is their B (docs/hardware/dpu.md#cpend), else this scalar.
   w.write(DPU::BS_OW_OP::OW_OP(d.records() || d.int32_output ? 0 : -t.weight_zero_point));
 }
 
@@ -157,7 +158,7 @@ void write_bn(Writer& w, const ConvTask& t) {
           DPU::BN_CFG::BN_ALU_ALGO(alu ? kAdd : 0) | DPU::BN_CFG::BN_MUL_BYPASS(scaled ? 0 : 1) |
           DPU::BN_CFG::BN_RELU_BYPASS(relu ? 0 : 1) | DPU::BN_CFG::BN_RELUX_EN(relu && d.relux ? 1 : 0));
   w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(addend));
-  // Multiplies, then adds (npu/corrections.md 7.1 item 3); no shift.
+  // Multiplies, then adds (docs/hardware/dpu.md#bn-multiply-and-add); no shift.
   w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND(t.added ? t.added->factor : 0));
   w.write(DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT(relu && d.relux ? d.relux_compare : 0));
 }
@@ -214,7 +215,7 @@ void write_rdma(Writer& w, const ConvTask& t) {
   const SymbolicAddress even = added ? t.added->address : SymbolicAddress{};
   SymbolicAddress odd = even;
   if (added) odd.offset += t.added->plane * kAtomBytes;
-  // From the end of a tile's surface to the next but one.
+  // From the end of a tile's surface to the next but one (docs/hardware/dpu_rdma.md#fused-addition).
   const int64_t notch = added ? 2 * t.added->plane - t.out_width * t.out_height : 0;
   w.write(DPU_RDMA::DATA_CUBE_WIDTH::WIDTH(t.out_width));
   w.write(DPU_RDMA::DATA_CUBE_HEIGHT::HEIGHT(t.out_height));
@@ -228,7 +229,7 @@ void write_rdma(Writer& w, const ConvTask& t) {
           DPU_RDMA::ERDMA_CFG::ERDMA_DATA_SIZE(added ? k8Bits : 0) |
           DPU_RDMA::ERDMA_CFG::ERDMA_DATA_MODE(added ? kPerPixel : 0));
   w.address(DPU_RDMA::EW_BASE_ADDR::EW_BASE_ADDR[0], odd);
-  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(notch));
+  w.write(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(added ? t.added->plane : 0));
   w.write(DPU_RDMA::FEATURE_MODE_CFG::BURST_LEN[kBurst16] |
           DPU_RDMA::FEATURE_MODE_CFG::MRDMA_DISABLE(added ? 0 : 1) |
           DPU_RDMA::FEATURE_MODE_CFG::COMB_USE(added ? kSharedReaders : 0) |

@@ -1,5 +1,5 @@
-// Task -> command words. The order of the 126 register writes is that of the working drivers (npu/hardware.md
-// Appendix A.1), without the two registers they write twice.
+// Task -> command words. The order of the 122 registers is that of the working drivers, which write four of
+// them twice (docs/hardware/pc.md#command-words).
 #pragma once
 
 #include "emit/program.hpp"

@@ -1,5 +1,6 @@
-// Tasks of the DPU alone ("flying": MRDMA brings the data instead of a convolution): npu/hardware.md A.6 with
-// corrections.md 7.2 items 17 and 18.
+// Tasks of the DPU alone ("flying": MRDMA brings the data instead of a convolution):
+// docs/hardware/dpu.md#without-a-convolution, docs/hardware/dpu.md#enlarging-a-map and
+// docs/hardware/dpu_rdma.md#distances-between-surfaces.
 #include "emit/task.hpp"
 #include "emit/writer.hpp"
 #include "target/rk3588/cost.hpp"
@@ -34,7 +35,8 @@ void start(Writer& w) {
           DPU_RDMA::S_POINTER::POINTER_PP_MODE[1]);
 }
 
-// What looks up a table has its pointers cleared, not alternating (npu/corrections.md 7.2 item 12).
+// Tasks that look up a table clear the pointers in place of letting them alternate, as the vendor's do
+// (docs/hardware/dpu.md#look-up-table).
 void start_cleared(Writer& w) {
   w.reserve(kFlyingWords);
   w.write(DPU::S_POINTER::POINTER_PP_CLEAR[1] | DPU::S_POINTER::EXECUTER_PP_CLEAR[1]);
@@ -75,7 +77,7 @@ void write_stages(Writer& w, const Output& o, const ElementTask& t) {
           DPU::BN_CFG::BN_ALU_BYPASS(add ? 0 : 1) | DPU::BN_CFG::BN_ALU_ALGO(add ? kAdd : 0) |
           DPU::BN_CFG::BN_MUL_BYPASS(prelu || table ? 0 : 1) | DPU::BN_CFG::BN_MUL_PRELU(prelu ? 1 : 0) |
           DPU::BN_CFG::BN_RELU_BYPASS(t.relu_first ? 0 : 1));
-  // Multiplies, then adds (npu/corrections.md 7.1 item 3).
+  // Multiplies, then adds (docs/hardware/dpu.md#bn-multiply-and-add).
   w.write(DPU::BN_ALU_CFG::BN_ALU_OPERAND(table ? kLookUpAddend : t.constant));
   // One shift for both signs; of a PReLU only negative values are multiplied.
   w.write(DPU::BN_MUL_CFG::BN_MUL_OPERAND(table ? kLookUpFactor : t.prelu_factor) |
@@ -210,7 +212,8 @@ Result<Program> table_loading(const TableTask& t) {
 
 Result<Program> upsampling(const UpsampleTask& t) {
   Writer w;
-  // Of the output. The copies of a row below each other are surfaces of their own, one row apart.
+  // Sizes of the output. The copies of a row that lie below each other are surfaces of their own, one row
+  // apart.
   const int64_t row = t.columns * t.width, plane = t.rows * t.height * row;
   Output o{row, t.height, t.rows * kLanes, row, (t.rows - 1) * row, t.rows, kInt16, plane};
   start(w);

@@ -1,4 +1,4 @@
-// PPU and PPU_RDMA, memory to memory (npu/hardware.md 14.1).
+// PPU and PPU_RDMA, memory to memory (docs/hardware/ppu.md#the-program).
 #include "emit/task.hpp"
 #include "emit/writer.hpp"
 

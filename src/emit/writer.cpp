@@ -5,7 +5,7 @@ namespace peraxis::emit {
 using namespace rk3588;
 
 void Writer::tail(uint32_t blocks) {
-  // An even number of words: the fetch unit is a pair (npu/hardware.md 3.2).
+  // An even number of words: the PC fetches pairs (docs/hardware/pc.md#the-tail-of-a-program).
   if (program_.words.size() % 2 != 0) raw(0);
   program_.next_address_word = static_cast<int32_t>(program_.words.size());
   raw(0);

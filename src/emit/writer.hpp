@@ -29,7 +29,7 @@ class Writer {
   }
   void raw(uint64_t word) { program_.words.push_back(word); }
   void reserve(size_t words) { program_.words.reserve(words); }
-  // The four closing words (npu/hardware.md 3.2); `blocks` is the enable word.
+  // The four closing words (docs/hardware/pc.md#the-tail-of-a-program); `blocks` is the enable bitmap.
   void tail(uint32_t blocks);
   Result<Program> finish() {
     if (error_) return tl::make_unexpected(std::move(*error_));
@@ -43,7 +43,7 @@ class Writer {
 
 inline constexpr int64_t kBurst16 = 15;
 
-// DPU registers that hardly a program of ours uses: register operands of EW, the look-up table.
+// DPU registers that few programs of ours use: register operands of EW, the look-up table.
 void write_no_register_operands(Writer& writer);
 void write_no_table(Writer& writer);
 

@@ -196,7 +196,7 @@ struct Graph {
 };
 
 // Checks every rule the later stages rely on: indices, order of definition, shapes against the operator's
-// shape rule, types and quantization that LiteRT accepts (litert-arithmetic.md), constant sizes.
+// shape rule, types and quantization that LiteRT accepts (docs/arithmetic.md), constant sizes.
 // The error names operator, tensor, value and limit.
 Status verify(const Graph& graph);
 
@@ -213,7 +213,7 @@ Status infer_shapes(Graph& graph, size_t op_index);
 std::string print(const Graph& graph, bool with_data = false);
 Result<Graph> parse(std::string_view text);
 
-// Range of stored values a fused activation leaves (litert-arithmetic.md 1, "Activation range").
+// Range of stored values a fused activation leaves (docs/arithmetic.md#activation-range).
 struct StoredRange {
   int32_t low = 0, high = 0;
 
@@ -222,7 +222,7 @@ struct StoredRange {
 StoredRange type_range(DataType type);
 StoredRange activation_range(const Tensor& output, Activation activation);
 
-// Spatial sizes of convolutions and pools (litert-arithmetic.md 1, "Spatial sizes").
+// Spatial sizes of convolutions and pools (docs/arithmetic.md#spatial-sizes).
 struct SpatialAxis {
   int64_t out = 0;     // output size
   int64_t before = 0;  // padding at the top or left; the extra one of an odd total is at the other end

@@ -1,5 +1,5 @@
 // Shape rules that the verifier, the reference kernels and the lowering all need. Each is written here
-// once, in LiteRT's meaning (litert-arithmetic.md 1, 6 and 7), and refuses what LiteRT refuses.
+// once, in LiteRT's meaning (docs/arithmetic.md), and refuses what LiteRT refuses.
 #pragma once
 
 #include <cmath>

@@ -1,9 +1,13 @@
-// The text form, one line a tensor or operator, in the order of the graph:
+// The text form, one line a tensor or operator, in the order of the graph (without the empty lines):
 //
 //   graph "yolo"
 //   %0 = tensor int8 [1,80,80,32] scale(0.0235294122) zero_point(-128) "images"
-//   %1 = tensor int8 [16,3,3,32] scale(0.01,0.02,...) zero_point(0,0,...) axis(0) const bytes(4608)
-//   hash(8f...) "w" conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu) inputs(%0)
+//   %1 = tensor int8 [16,3,3,32] scale(0.01,...) zero_point(0,...) axis(0) const bytes(4608) hash(8f...) "w"
+//
+//   conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu)
+//
+//   inputs(%0)
+//
 //   outputs(%3)
 //
 // `open` behind a shape: the file leaves the shape to the operator. An absent optional input is `_`. Names

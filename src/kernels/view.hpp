@@ -1,6 +1,6 @@
 // Operators on operands where they are: dense host arrays, or cubes as the NPU keeps feature maps, so that a
 // CPU operator between two NPU operators converts nothing. A cube is [slots/16][pixels][16] bytes: surfaces
-// of 16 channels side by side (NC1HWC2, npu/hardware.md 4.1), pixels in row order.
+// of 16 channels side by side (NC1HWC2, docs/hardware/cna.md#the-feature-cube), pixels in row order.
 //
 // Every operator gives the bytes the dense kernels give: what is computed is computed by them, on surfaces
 // that are maps of 16 channels or on blocks of pixels; what only moves is moved by one walk (cube/mover.hpp).

@@ -16,7 +16,7 @@ namespace {
 using requant::AverageGoal;
 using requant::AverageParams;
 
-constexpr int64_t kPpuLargest = 16;  // window and stride (npu/hardware.md 14.4)
+constexpr int64_t kPpuLargest = 16;  // window and stride (docs/hardware/ppu.md#the-program)
 constexpr size_t kMostCounts = 10;   // different numbers of pixels at a border: those of a 7x7 window
 
 // What an operator averages.

@@ -2,10 +2,11 @@
 // 64 channels a group. Block-diagonal: grouped convolutions (a depth multiplier is one of them), a block of
 // kernels at a time as a direct convolution over the input channels their groups have, with no effect of the
 // channels of other groups; so also depthwise with int32 output, which the chip's depthwise mode cannot write
-// (corrections.md 3).
+// (docs/hardware/core.md#int32-output).
 //
-// TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out (npu/
-// hardware.md 5.5). Images of a batch lie one below the other, and no tile reaches from one into the next.
+// TRANSPOSE_CONV is a direct convolution with its kernels turned, whose input the chip spreads out
+// (docs/hardware/cna.md#transposed-convolution). Images of a batch lie one below the other, and no tile
+// reaches from one into the next.
 //
 // Packed pixels become atoms on their way into CBUF: for the rest of the task they are a cube of one surface,
 // whose other slots hold nothing that counts.
@@ -160,9 +161,11 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
 
   for (int64_t first = 0; first < p.out_slots; first += tiling.channels_per_task) {
     const int64_t slots = std::min(tiling.channels_per_task, p.out_slots - first);
-    int32_t real = 0;
-    for (int64_t s = first; s < first + slots; ++s)
-      if (p.slot_params[static_cast<size_t>(s)] != nullptr) ++real;
+    const auto params =
+        std::span(p.slot_params).subspan(static_cast<size_t>(first), static_cast<size_t>(slots));
+    const auto real = static_cast<int32_t>(slots - std::ranges::count(params, nullptr));
+    // Between slots without a channel none may count as a dummy (docs/hardware/wdma.md#dummy-channels).
+    const bool gaps = std::find(params.begin(), params.begin() + real, nullptr) != params.begin() + real;
     // A depthwise task reads the channels it computes.
     const int64_t in_atom = (p.first_in_slot + (depthwise ? first : 0)) / kAtomBytes * parts.in_plane;
     const int64_t out_atom = (p.first_out_slot + first) / slots_per_atom * parts.out_plane;
@@ -186,7 +189,7 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
         loaded = true;
         task.out_height = rows.rows;
         task.out_channels = slots;
-        task.out_channels_real = std::max<int32_t>(real, 1);
+        task.out_channels_real = gaps ? slots : std::max<int64_t>(real, 1);
         const int64_t first_byte = (out_atom + part.out_first + rows.first * part.g.out_w) * kAtomBytes;
         task.output = {region.allocation, region.offset + first_byte};
         if (task.added) task.added->address = {x.addend.allocation, x.addend.offset + first_byte};

@@ -9,7 +9,8 @@ namespace peraxis::lower {
 namespace {
 
 // The window of a transposed convolution over the wider plane is the kernel turned by 180 degrees, so its
-// padding is what the kernel has beyond the operator's own (npu/hardware.md 5.5; litert-arithmetic.md 2).
+// padding is what the kernel has beyond the operator's own (docs/hardware/cna.md#transposed-convolution,
+// docs/arithmetic.md#transpose_conv).
 int64_t transposed_pad(int64_t in, int64_t out, int64_t kernel, int64_t stride, ir::Padding padding) {
   const int64_t total = std::max<int64_t>(0, (in - 1) * stride + kernel - out);
   return std::max(kernel, stride) - 1 - (padding == ir::Padding::Same ? total / 2 : 0);

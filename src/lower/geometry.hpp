@@ -1,6 +1,6 @@
 // The spatial facts of a convolution-like operator, with the chip's view of it: FULLY_CONNECTED is a 1x1
-// convolution over a map of one column and `batch` rows (npu/hardware.md 16), TRANSPOSE_CONV a convolution
-// over a plane in which the input's pixels lie apart.
+// convolution over a map of one column and `batch` rows (docs/hardware/core.md#matrices), TRANSPOSE_CONV a
+// convolution over a plane in which the input's pixels lie apart.
 #pragma once
 
 #include <cstdint>

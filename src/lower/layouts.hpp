@@ -1,4 +1,5 @@
-// How the chip wants weights and per-channel operands in memory (npu/hardware.md 7.2, 7.3, 10.2).
+// How the chip wants weights (docs/hardware/weights.md) and per-channel operands
+// (docs/hardware/dpu_rdma.md#operand-records) in memory.
 // The machine model has its own reading of the same layouts, on purpose.
 #pragma once
 

@@ -4,7 +4,7 @@
 namespace peraxis::lower {
 namespace {
 
-constexpr int64_t kLargestWindow = 16, kLargestPadding = 7;  // npu/hardware.md 14.4
+constexpr int64_t kLargestWindow = 16, kLargestPadding = 7;  // docs/hardware/ppu.md#the-program
 
 struct Window {
   ir::SpatialAxis rows, columns;

@@ -1,10 +1,10 @@
 // A picture as it lies on the host, pixels of 1 to 4 bytes side by side: the chip makes atoms of 16 channels
-// of them on their way into CBUF (npu/hardware.md 5.3, corrections.md 7.1 item 9), so that the host copies
-// rows and the chip reads 1 to 4 bytes a pixel in place of 16.
+// of them on their way into CBUF (docs/hardware/cna.md#packed-pixels), so that the host copies rows and the
+// chip reads 1 to 4 bytes a pixel in place of 16.
 //
 // In memory a row takes a multiple of 16 pixels, and so every row begins at a multiple of 16 bytes, where a
 // tile may begin. Every width in a vendor stream is such a multiple; other widths rest on the reading that
-// LINE_STRIDE counts pixels (npu/hardware.md 18 E16).
+// LINE_STRIDE counts pixels (E16, docs/hardware/cna.md#guessed).
 #pragma once
 
 #include "lower/geometry.hpp"

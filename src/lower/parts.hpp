@@ -1,7 +1,7 @@
 // A convolution as parts, each of them tiles of rows that a task can express. Usually a part is an image.
 // Where the chip's fields end (stride 7, 2047 columns, dilated rows beyond CBUF), a part is one row of
 // outputs, or some columns of one: its input lines are addressed one by one (GROUP_LINE_OFF,
-// npu/hardware.md 5.2), so that strides and dilation between rows are distances in memory.
+// docs/hardware/cna.md#feature-addresses), so that strides and dilation between rows are distances in memory.
 #pragma once
 
 #include <cstdint>

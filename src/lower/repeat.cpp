@@ -12,7 +12,7 @@ namespace {
 using namespace rk3588;
 
 constexpr int64_t kLargestConstant = int64_t{1} << 26;  // bytes; device addresses have 32 bits for everything
-constexpr int64_t kWidest = 4096;  // pixels in a row of a copy; a cube's rows have up to 8192
+constexpr int64_t kWidest = 4096;  // pixels in a row of a copy; a cube's rows have up to 8191
 
 TilingProblem channel_problem(const ir::Nhwc& map) {
   TilingProblem p;

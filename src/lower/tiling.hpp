@@ -1,9 +1,9 @@
 // How a convolution is cut to fit CBUF: the twelve banks are shared between features and weights, rows are
 // tiled with the halo the kernel needs, weights stay resident or are streamed by kernel groups.
 //
-// The rules (npu/hardware.md 6, corrections.md 5, 7.1 item 9 and 7.2 item 21): feature banks = ceil(rows *
-// row bytes / 32 KiB), plus one spare bank where the map is one pixel wide; weights either whole, or at least
-// two groups of 32 kernels. Packed pixels take an atom each in CBUF.
+// The rules (docs/hardware/cbuf.md#what-must-fit): feature banks = ceil(rows * row bytes / 32 KiB), plus one
+// spare bank where the map is one pixel wide; weights either whole, or at least two groups of 32 kernels.
+// Packed pixels take an atom each in CBUF.
 #pragma once
 
 #include <cstdint>

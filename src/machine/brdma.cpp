@@ -1,7 +1,7 @@
 // DPU_RDMA: per-channel operands of the BS stage through BRDMA. DATA_USE 1 is a dense int32 array; 7 is one
-// 64-byte record per 8 channels: int32 A[8], int16 B[8], int16 C[8] (npu/hardware.md 10.2). The reader
-// fetches CHANNEL + 1 channels; drivers whose buffers hold only the real ones let the dummies read junk
-// (corrections 7.2 item 16): taken as zero here, and counted.
+// 64-byte record per 8 channels: int32 A[8], int16 B[8], int16 C[8]
+// (docs/hardware/dpu_rdma.md#operand-records). The reader fetches CHANNEL + 1 channels; drivers whose buffers
+// hold only the real ones let the dummies read junk: taken as zero here, and counted.
 #include <algorithm>
 #include <cstring>
 
@@ -24,7 +24,8 @@ T load(const uint8_t* p) {
 }
 }  // namespace
 
-RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool enabled) {
+RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, const Switches& switches,
+                       bool enabled) {
   RdmaConfig c;
   if (!enabled) return c;
   c.on = true;
@@ -34,7 +35,7 @@ RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::PROC_PRECISION, 0, "types other than int8");
   r.not_modelled(DPU_RDMA::FEATURE_MODE_CFG::IN_PRECISION, 0, "types other than int8");
   r.not_modelled(DPU_RDMA::SRC_DMA_CFG::UNPOOLING_EN, 0, "un-pooling of 8-bit data");
-  decode_surface_readers(r, task, source, c);
+  decode_surface_readers(r, task, source, switches, c);
   if (!r.flag(DPU_RDMA::NRDMA_CFG::NRDMA_DISABLE))
     r.not_modelled(DPU_RDMA::NRDMA_CFG::NRDMA_DATA_USE, 0, "BN operands from memory");
   if (r.flag(DPU_RDMA::BRDMA_CFG::BRDMA_DISABLE)) return c;

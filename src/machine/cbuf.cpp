@@ -1,6 +1,6 @@
 // CBUF: 12 banks of 32 KiB a core, features from bank 0 up, weights in the rest. A task must fit; a reuse
 // flag means that what the previous task of the job left in the banks is used again, which holds only when
-// nothing about it changed (npu/hardware.md 6).
+// nothing about it changed (docs/hardware/cbuf.md#reuse).
 #include <algorithm>
 
 #include "machine/task.hpp"
@@ -11,7 +11,7 @@ namespace {
 Status check_features(const ConvTask& task, const Options& options) {
   const CnaConfig& c = task.cna;
   const int64_t columns = std::min(c.in_width, c.dma_width);
-  // Packed pixels: an entry of 16 bytes for each pixel of the tile (corrections 7.1 item 9).
+  // Packed pixels: 16 bytes for each pixel of the tile (docs/hardware/cbuf.md#entries-of-a-row).
   const int64_t entries =
       c.packed != 0 ? c.in_width * c.in_height : (columns * c.channels + kEntryBytes - 1) / kEntryBytes;
   if (c.entries < entries)

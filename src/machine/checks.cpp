@@ -1,5 +1,6 @@
 // What every task that ends in the DPU must keep: sizes of blocks that disagree hang the chip without an
-// error (npu/hardware.md 1.3), and operands must come from a reader that is on.
+// error (docs/hardware/pc.md#sizes-that-contradict-each-other), and operands must come from a reader that is
+// on.
 #include "machine/task.hpp"
 
 namespace peraxis::machine {

@@ -1,7 +1,8 @@
-// CNA: reads the feature tile of a task into the CBUF. The address rule (npu/hardware.md 5.2): a block is
-// four lines (one with GROUP_LINE_OFF) of DMA_WIDTH atoms; LINE_STRIDE leads to the next block of the same
-// channel group, and the signed SURF_STRIDE from the end of a block to the same block of the next group.
-// The plane size of the tensor is only in SURF_STRIDE, never W * H of the task.
+// CNA: reads the feature tile of a task into the CBUF. The address rule
+// (docs/hardware/cna.md#feature-addresses): a block is four lines (one with GROUP_LINE_OFF) of DMA_WIDTH
+// atoms; LINE_STRIDE leads to the next block of the same channel group, and the signed SURF_STRIDE from the
+// end of a block to the same block of the next group. The plane size of the tensor is only in SURF_STRIDE,
+// never W * H of the task.
 #include <algorithm>
 #include <cstring>
 

@@ -18,6 +18,7 @@ CoreConfig decode_core(Registers& r) {
   c.channels = r.get(CORE::DATAOUT_SIZE_1::DATAOUT_CHANNEL);
   c.truncate = static_cast<int>(r.get(CORE::CLIP_TRUNCATE::CLIP_TRUNCATE));
   c.truncate_round = r.flag(CORE::CLIP_TRUNCATE::ROUND_TYPE);
+  r.require(CORE::UNNAMED_3030::VALUE, 0, "every stream writes 0, others have no known effect");
   return c;
 }
 

@@ -1,4 +1,4 @@
-// Transposed convolution (npu/hardware.md 5.5, corrections 7.2 item 13): between the samples of the tile the
+// Transposed convolution (docs/hardware/cna.md#transposed-convolution): between the samples of the tile the
 // CNA inserts others that hold the padding byte; what follows is an ordinary convolution of that wider plane.
 #include <algorithm>
 #include <cstring>

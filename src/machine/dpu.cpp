@@ -1,4 +1,4 @@
-// DPU: what happens to an accumulator on its way out (npu/hardware.md 9.1, with the corrections):
+// DPU: what happens to an accumulator on its way out (docs/hardware/dpu.md#order-of-the-stages):
 //   CPEND     + OW * window sum
 //   truncate  >> CLIP_TRUNCATE, to 32 bits
 //   BS        (v + A) * C >> s, ReLU        the shift depends on the sign of the product

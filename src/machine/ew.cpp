@@ -1,5 +1,6 @@
-// The EW stage: look-up table first, then one operation, then ReLU (npu/hardware.md 11, corrections 7.1 item
-// 4). The operand comes from registers or, through ERDMA and a converter of its own, from a tensor.
+// The EW stage: look-up table first, then one operation, then ReLU
+// (docs/hardware/dpu.md#ew-a-second-operand). The operand comes from registers or, through ERDMA and a
+// converter of its own, from a tensor.
 #include <algorithm>
 
 #include "machine/stage.hpp"
@@ -48,7 +49,7 @@ void decode_register_operands(Registers& r, DpuConfig& d) {
       r.get(DPU::EW_OP_VALUE_2::EW_OPERAND_2), r.get(DPU::EW_OP_VALUE_3::EW_OPERAND_3),
       r.get(DPU::EW_OP_VALUE_4::EW_OPERAND_4), r.get(DPU::EW_OP_VALUE_5::EW_OPERAND_5),
       r.get(DPU::EW_OP_VALUE_6::EW_OPERAND_6), r.get(DPU::EW_OP_VALUE_7::EW_OPERAND_7)};
-  // 16 bits in the low half, lane = channel mod 8 (11.7; programs write all eight equal).
+  // 16 bits in the low half. That channel mod 8 is the lane is a guess; programs write all eight equal.
   for (int i = 0; i < 8; ++i) d.ew_operand[i] = static_cast<int16_t>(operands[i]);
 }
 

@@ -1,7 +1,7 @@
 // A task of the DPU alone (enable word 0x18): MRDMA brings the main data, the stages work as in a
 // convolution, ERDMA may bring a second tensor. Addition, subtraction, maximum, product of two tensors,
-// requantization, copies for concatenation and splitting, look-up tables (npu/hardware.md 11.2, corrections
-// 7.2 item 18).
+// requantization, copies for concatenation and splitting, look-up tables
+// (docs/hardware/dpu.md#without-a-convolution).
 #include <numeric>
 
 #include "machine/task.hpp"
@@ -24,7 +24,7 @@ Result<FlyingTask> decode_flying(const RegisterFile& file, int32_t index, const 
   task.core.width = task.dpu.width;
   task.core.height = task.dpu.height;
   task.core.channels = task.dpu.channels;
-  task.rdma = decode_rdma(r, task, DpuSource::Memory, true);
+  task.rdma = decode_rdma(r, task, DpuSource::Memory, options.switches, true);
   r.not_modelled(DPU::DATA_FORMAT::OUT_PRECISION, 0, "types other than int8 without a convolution");
   r.require(DPU::BS_OW_CFG::OD_BYPASS, 1, "without a convolution there is no window sum");
   r.not_modelled(DPU::FEATURE_MODE_CFG::CONV_MODE, 0, "depthwise order without a convolution");

@@ -1,6 +1,7 @@
 // A job: chains of tasks, one a core. Cores run on their own until a task whose tail asks all cores of the
-// job to wait for each other (corrections 7.2 item 11). The model runs one core after the other up to such a
-// barrier, so what a core reads while another writes it would depend on chance and is refused.
+// job to wait for each other (docs/hardware/pc.md#barriers-between-cores). The model runs one core after the
+// other up to such a barrier. What a core reads while another writes it would depend on chance on the chip,
+// so it is refused.
 #include "machine/fast.hpp"
 #include "machine/machine.hpp"
 #include "machine/pc.hpp"
@@ -75,6 +76,8 @@ Status CoreJob::execute_conv(bool rdma, Context& context) {
   report.output_pixels = task.pixels();
   report.kernel_taps = task.cna.taps();
   report.input_channels = task.cna.channels;
+  report.feature_width = task.cna.in_width;
+  report.dma_width = task.cna.dma_width;
   report.output_channels = task.core.channels;
   report.depthwise = task.cna.depthwise;
   PERAXIS_TRY(run_conv(task, context));

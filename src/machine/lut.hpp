@@ -1,6 +1,6 @@
 // The DPU's look-up table: two tables of 513 entries, LE for inputs below zero, LO for others
-// (npu/hardware.md 12, corrections 7.2 item 19). A task writes them through LUT_ACCESS_CFG and
-// LUT_ACCESS_DATA; they stay in the core until they are written again.
+// (docs/hardware/dpu.md#look-up-table). A task writes them through LUT_ACCESS_CFG and LUT_ACCESS_DATA; they
+// stay in the core until they are written again.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // The machine model: executes RK3588 NPU command words from a memory image, bit by bit. It is a second
 // witness beside the compiler: it knows the register table and the rounding rules, and has its own reading
-// of every layout, written from the hardware document. What would hang the chip, or what the document does
-// not settle, is refused with the task, the register and the value, never guessed.
+// of every layout, as docs/hardware tells it. What would hang the chip, or what those pages do not
+// settle, is refused with the task, the register and the value, never guessed.
 #pragma once
 
 #include <array>
@@ -49,6 +49,7 @@ struct TaskReport {
   int64_t bytes_read = 0, bytes_written = 0;  // features, weights and operands; output
   int64_t saturations = 0;                    // values cut to 32 bits between stages
   int64_t dropped_output_bytes = 0;           // Switches::drop_dummy_output
+  int64_t feature_width = 0, dma_width = 0;   // DATAIN_WIDTH and DMA_WIDTH: the same in all but odd programs
   int64_t junk_operand_channels = 0;  // dummy channels whose operands lie outside the buffer, taken as 0
 };
 

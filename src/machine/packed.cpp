@@ -1,7 +1,7 @@
-// Packed first layer (npu/hardware.md 5.3, corrections 7.1 item 9): pixels of 1 to 4 interleaved bytes become
-// atoms of 16 channels on their way into the CBUF, through a converter that can make uint8 from them signed.
-// A row takes LINE_STRIDE pixels of memory. The lanes no byte belongs to are zero: a guess on which nothing
-// depends as long as their weights equal the weight zero point.
+// Packed first layer (docs/hardware/cna.md#packed-pixels): pixels of 1 to 4 interleaved bytes become atoms of
+// 16 channels on their way into the CBUF, through a converter that can turn uint8 into int8. A row takes
+// LINE_STRIDE pixels of memory. The lanes no byte belongs to are zero: a guess on which nothing depends as
+// long as their weights equal the weight zero point.
 #include <algorithm>
 
 #include "machine/stage.hpp"

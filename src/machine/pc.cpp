@@ -1,4 +1,4 @@
-// PC: fetches command words, writes registers, starts tasks and follows the chain (npu/hardware.md 3). It
+// PC: fetches command words, writes registers, starts tasks and follows the chain (docs/hardware/pc.md). It
 // reads 2 * (amount + 1) words from a program's address and stops at the op-enable word; the tail of each
 // program gives address and amount of the next; TASK_NUMBER ends the chain whatever the last tail says.
 #include "machine/pc.hpp"

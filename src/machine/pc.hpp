@@ -23,7 +23,8 @@ Result<Fetched> fetch(const Program& program, int32_t task, int32_t core, const 
                       RegisterFile& file);
 // The program that the tail of the current one names.
 Result<Program> next_program(const RegisterFile& file, int32_t task, int32_t tasks);
-// How many cores wait for each other after the current task; 0: nobody waits (corrections 7.2 item 11).
+// How many cores wait for each other after the current task; 0: nobody waits
+// (docs/hardware/pc.md#barriers-between-cores).
 int64_t barrier_cores(const RegisterFile& file);
 
 }  // namespace peraxis::machine

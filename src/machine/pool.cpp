@@ -1,5 +1,6 @@
-// Maximum and minimum leave padded positions out (corrections 7.1 item 5). The average counts them: the sum
-// of the whole window times both reciprocals, shifted by 32 (npu/hardware.md 14.3).
+// Maximum and minimum leave padded positions out (docs/hardware/ppu.md#maximum-and-minimum). The average
+// counts them: the sum of the whole window times both reciprocals, shifted by 32
+// (docs/hardware/ppu.md#average).
 #include "machine/pool.hpp"
 
 #include <algorithm>
@@ -62,6 +63,17 @@ void decode_window(Registers& r, PoolTask& t) {
       (t.out_height - 1) * t.stride_y + t.kernel_h > t.in_height + t.pad_top + t.pad_bottom)
     r.refuse("PPU.DATA_CUBE_OUT {} x {}: the last window reaches beyond the {} x {} input and its padding",
              t.out_height, t.out_width, t.in_height, t.in_width);
+  // What the last window needs beyond the input; the first one needs all of the left and top padding, being
+  // larger.
+  const int64_t columns = (t.out_width - 1) * t.stride_x + t.kernel_w - t.pad_left - t.in_width;
+  const int64_t rows = (t.out_height - 1) * t.stride_y + t.kernel_h - t.pad_top - t.in_height;
+  if (t.pad_right > std::max<int64_t>(columns, 0) || t.pad_bottom > std::max<int64_t>(rows, 0))
+    r.refuse(
+        "PPU.POOLING_PADDING_CFG: padding of {} columns on the right and {} rows below, windows of the {} x "
+        "{} "
+        "output reach {} and {}: no stream has more padding than its output uses",
+        t.pad_right, t.pad_bottom, t.out_height, t.out_width, std::max<int64_t>(columns, 0),
+        std::max<int64_t>(rows, 0));
   if (t.method != PoolMethod::Average) return;
   t.reciprocal_w = r.get(PPU::RECIP_KERNEL_WIDTH::RECIP_KERNEL_WIDTH);
   t.reciprocal_h = r.get(PPU::RECIP_KERNEL_HEIGHT::RECIP_KERNEL_HEIGHT);
@@ -120,7 +132,8 @@ Result<std::vector<int8_t>> read_plane(const PoolTask& t, int64_t surface, Conte
 
 int64_t average(const PoolTask& t, int64_t sum, Ties ties) {
   const int64_t product = std::abs(sum) * t.reciprocal_w * t.reciprocal_h;
-  // Sign apart when to even, as measured; the recorded vendor results add half to the signed product.
+  // Ties to even: the magnitude is rounded and gets its sign back, as measured. The recorded vendor results
+  // add half to the signed product.
   if (ties == Ties::Up) return shift_by(sum < 0 ? -product : product, kReciprocalShift, ties, false);
   const int64_t mean = shift_by(product, kReciprocalShift, ties, false);
   return num::saturate_int8(sum < 0 ? -mean : mean);

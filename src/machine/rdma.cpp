@@ -1,7 +1,8 @@
 // DPU_RDMA's tensor readers: MRDMA (main data of a task of the DPU alone) and ERDMA (operand of EW). A
 // surface is width x height atoms without gaps; the notch leads from its end to the next one, so that a tile
-// of full rows keeps the plane of the whole tensor (corrections 7.2 item 18). In a convolution both readers
-// fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5).
+// of full rows keeps the plane of the whole tensor (docs/hardware/dpu_rdma.md#distances-between-surfaces). In
+// a convolution both readers fetch the same operand, MRDMA its even and ERDMA its odd surfaces (COMB_USE 5):
+// the notch leads over two.
 #include "machine/task.hpp"
 
 namespace peraxis::machine {
@@ -32,6 +33,18 @@ void decode_ew_reader(Registers& r, int64_t pixels, SurfaceSource& ew) {
     r.refuse("DPU_RDMA.EW_BASE_ADDR is {:#x}, must be a multiple of 16", ew.address);
 }
 
+// EW_SURF_STRIDE is the operand's plane (docs/hardware/dpu_rdma.md#fused-addition); `pitch` leads over
+// `planes` of them.
+void check_plane(Registers& r, int64_t pitch, int64_t planes, const Switches& switches) {
+  const int64_t plane = r.get(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE);
+  if (plane * planes != pitch && !switches.ew_surf_stride_unread)
+    r.refuse(
+        "DPU_RDMA.EW_SURF_STRIDE.EW_SURF_STRIDE is {}, the plane of the operand; width x height + "
+        "EW_SURF_NOTCH is "
+        "{}, must be {} of it",
+        plane, pitch, planes == 1 ? "one" : "two");
+}
+
 // One surface, all zero when only dummy channels lie outside of what was ever written: drivers leave their
 // operands out, and the reader brings junk for results nobody looks at.
 Status read_surface(const DpuTask& task, int64_t surface, int64_t address, const char* reader,
@@ -55,7 +68,8 @@ Status read_surface(const DpuTask& task, int64_t surface, int64_t address, const
 
 }  // namespace
 
-void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source, RdmaConfig& c) {
+void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source, const Switches& switches,
+                            RdmaConfig& c) {
   const bool erdma = !r.flag(DPU_RDMA::ERDMA_CFG::ERDMA_DISABLE);
   const int64_t comb = r.get(DPU_RDMA::FEATURE_MODE_CFG::COMB_USE);
   if (erdma != task.dpu.ew_memory)
@@ -71,7 +85,7 @@ void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source,
     decode_main(r, task.pixels(), c.main);
     if (!erdma) return;
     decode_ew_reader(r, task.pixels(), c.ew);
-    r.require(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE, c.ew.pitch, "width x height + EW_SURF_NOTCH");
+    check_plane(r, c.ew.pitch, 1, switches);
     return;
   }
   // Without a reader's tensor the task never ends.
@@ -87,8 +101,7 @@ void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source,
   decode_ew_reader(r, task.pixels(), c.ew);
   const int64_t notch = r.get(DPU_RDMA::SURF_NOTCH::SURF_NOTCH_ADDR);
   r.require(DPU_RDMA::EW_SURF_NOTCH::EW_SURF_NOTCH, notch, "SURF_NOTCH, the only form known with COMB_USE 5");
-  r.require(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE, notch,
-            "SURF_NOTCH, the only form known with COMB_USE 5");
+  check_plane(r, c.ew.pitch, 2, switches);
 }
 
 Result<Surfaces> read_main(const DpuTask& task, Context& context) {

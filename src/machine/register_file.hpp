@@ -1,6 +1,7 @@
-// Registers of one core: two groups a block, used alternately by the tasks of a chain (npu/hardware.md
-// 3.5). A task's writes go to the group it executes with, so what it does not write is what the task two
-// before it left there; what nobody wrote is an error as soon as a block needs it.
+// Registers of one core: two groups a block, used alternately by the tasks of a chain
+// (docs/hardware/pc.md#ping-pong-register-groups). A task's writes go to the group it executes with, so what
+// it does not write is what the task two before it left there; what nobody wrote is an error as soon as a
+// block needs it.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // One convolution task from its registers to its output: what each block makes of its registers is checked
-// block against block, because sizes that disagree hang the chip without an error (npu/hardware.md 1.3).
+// block against block, because sizes that disagree hang the chip without an error
+// (docs/hardware/pc.md#sizes-that-contradict-each-other).
 #include "machine/task.hpp"
 
 #include <algorithm>
@@ -111,7 +112,7 @@ Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma,
   task.cna = decode_cna(r);
   task.core = decode_core(r);
   task.dpu = decode_dpu(r, DpuSource::Convolution);
-  task.rdma = decode_rdma(r, task, DpuSource::Convolution, rdma);
+  task.rdma = decode_rdma(r, task, DpuSource::Convolution, options.switches, rdma);
   PERAXIS_TRY(r.status());
   if (options.switches.ignore_ow_op_with_records && task.rdma.data_use == 7 && !task.dpu.ow_memory)
     task.dpu.ow = 0;

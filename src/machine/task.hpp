@@ -199,9 +199,11 @@ CoreConfig decode_core(Registers& r);
 DpuConfig decode_dpu(Registers& r, DpuSource source);
 // The operation of the EW stage, its operand and its activation.
 void decode_ew(Registers& r, DpuConfig& dpu);
-RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, bool enabled);
+RdmaConfig decode_rdma(Registers& r, const DpuTask& task, DpuSource source, const Switches& switches,
+                       bool enabled);
 // MRDMA and ERDMA.
-void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source, RdmaConfig& rdma);
+void decode_surface_readers(Registers& r, const DpuTask& task, DpuSource source, const Switches& switches,
+                            RdmaConfig& rdma);
 // All blocks, checked against each other.
 Result<ConvTask> decode_conv(const RegisterFile& file, int32_t index, bool rdma, const Options& options);
 

@@ -1,6 +1,7 @@
 // MRDMA reads one surface as 8 lanes of 16 bits and repeats every pixel along its row; the copies below each
 // other become further surfaces of the writer, one output row apart, whose rows are a notch apart. No stage
-// touches the bits. Captured with 2 x 2 copies; others are refused but for their number.
+// touches the bits. Captured with 2 x 2 copies. Other numbers of copies are taken in the same fields;
+// whatever else differs from the captured form is refused.
 #include "machine/unpool.hpp"
 
 #include <cstring>

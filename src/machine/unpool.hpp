@@ -1,4 +1,5 @@
-// Nearest-neighbour enlargement: a copy of 16-bit lanes by the DPU alone (corrections 7.2 item 17).
+// Nearest-neighbour enlargement: a copy of 16-bit lanes by the DPU alone
+// (docs/hardware/dpu.md#enlarging-a-map).
 #pragma once
 
 #include "machine/task.hpp"

@@ -1,6 +1,7 @@
-// Weight layouts. Direct (npu/hardware.md 7.2): [kernels/32][channels/32][kh][kw][32 kernels][32 channels],
-// the last kernel group and the last channel block only as large as what is left (16 or 32 channels).
-// Depthwise (7.3): [channels/64][kh][kw][64], the last block min(64, rest) wide.
+// Weight layouts (docs/hardware/weights.md).
+// Direct: [kernels/32][channels/32][kh][kw][32 kernels][32 channels], the last kernel group and the last
+// channel block only as large as what is left (16 or 32 channels).
+// Depthwise: [channels/64][kh][kw][64], the last block min(64, rest) wide.
 #include <algorithm>
 #include <cstring>
 

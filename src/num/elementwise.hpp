@@ -1,5 +1,6 @@
-// The scalar arithmetic of LiteRT's quantized ADD, SUB, QUANTIZE and MEAN (litert-arithmetic.md), shared by
-// the reference kernels and by the proof of how far a task of the NPU is from them.
+// The scalar arithmetic of LiteRT's quantized ADD and SUB (docs/arithmetic.md#add) and the multiplier of MEAN
+// (docs/arithmetic.md#mean), shared by the reference kernels and by the proof of how far a task of the NPU is
+// from them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace peraxis::num {
 
 inline constexpr int kFractionBits8 = 20, kFractionBits16 = 15;  // of 8-bit and 16-bit values
 
-// MEAN: the multiplier over `count`, the mantissa truncated.
+// MEAN: the multiplier divided by `count`, the mantissa truncated.
 inline Multiplier divided(Multiplier multiplier, int64_t count) {
   const int log2_count = 63 - std::countl_zero(static_cast<uint64_t>(count));
   const int shift = std::min({log2_count, 32, 31 + multiplier.exponent});

@@ -1,5 +1,5 @@
 // A real multiplier as LiteRT stores it: x ~ mantissa * 2^(exponent - 31), mantissa in [2^30, 2^31).
-// The one place where a float scale becomes an integer (litert-arithmetic.md 1).
+// The one place where a float scale becomes such a multiplier (docs/arithmetic.md#real-multipliers).
 #pragma once
 
 #include <cmath>
@@ -29,7 +29,8 @@ inline Multiplier quantize_multiplier(double x) {
   return {static_cast<int32_t>(mantissa), exponent};
 }
 
-// LiteRT's MultiplyByQuantizedMultiplier with two roundings; the left shift wraps as LiteRT's does.
+// LiteRT's MultiplyByQuantizedMultiplier with two roundings; the left shift wraps as LiteRT's does
+// (docs/arithmetic.md#two-roundings).
 constexpr int32_t multiply_two_roundings(int32_t x, Multiplier m) {
   const int left = m.exponent > 0 ? (m.exponent & 31) : 0;
   const int right = m.exponent < 0 ? -m.exponent : 0;
@@ -38,7 +39,8 @@ constexpr int32_t multiply_two_roundings(int32_t x, Multiplier m) {
 }
 
 // LiteRT's product for int16 activations: an int64 accumulator, the mantissa rounded to 15 bits, one rounding
-// with ties towards plus infinity. Exponents -31..14; the low 32 bits of the result count.
+// with ties towards plus infinity (docs/arithmetic.md#fifteen-bit-multipliers). Exponents -31..14; the low 32
+// bits of the result count.
 constexpr int32_t multiply_15_bits(int64_t x, Multiplier m) {
   const int64_t reduced = m.mantissa < 0x7FFF0000 ? (int64_t{m.mantissa} + (1 << 15)) >> 16 : 0x7FFF;
   const int shift = 15 - m.exponent;
@@ -47,8 +49,8 @@ constexpr int32_t multiply_15_bits(int64_t x, Multiplier m) {
   return wrap_int32(static_cast<int64_t>(product + half) >> shift);
 }
 
-// The product rounded once, ties towards plus infinity (TFLITE_SINGLE_ROUNDING; XNNPACK agrees with it
-// except in at most 0.0003 % of random values, npu/hardware.md 2.3).
+// The product rounded once, ties towards plus infinity: LiteRT built with TFLITE_SINGLE_ROUNDING, and, but
+// for very few values, XNNPACK (docs/arithmetic.md#one-rounding).
 constexpr int64_t multiply_one_rounding(int64_t x, Multiplier m) {
   const int shift = 31 - m.exponent;
   const int128 product = static_cast<int128>(x) * m.mantissa;

@@ -1,5 +1,5 @@
-// Which arithmetic "right" means. Always named, never implied: the two differ by 1 in 0.05-0.6 % of a
-// convolution's outputs (npu/hardware.md 17.8).
+// Which arithmetic "right" means. Always named, never implied: the two differ by 1 in some tenths of a per
+// cent of a convolution's outputs (docs/strategies/README.md).
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,6 @@
-// Every rounding rule of the project, once, named after what it does. Nothing else in the tree shifts a
-// signed accumulator. "Ties" are values exactly half way between two integers.
-//
-// The names of the hardware document (npu/hardware.md 2.2): rne = shift_ties_even, rha = shift_ties_away,
-// rhu = shift_ties_up. Those of LiteRT: SRDHM = doubling_high_mul_saturating, RDPOT = shift_ties_away.
+// The rounding rules of the project, named after what they do. A fixed-point formula that belongs to one
+// operator, such as LiteRT's int16 tables, stands in that operator's kernel. "Ties" are values exactly half
+// way between two integers. LiteRT's names for these rules: docs/arithmetic.md#rounding.
 #pragma once
 
 #include <algorithm>

@@ -78,7 +78,7 @@ Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& co
   if (ir::is_convolution_like(graph.ops[op].kind)) {
     const lower::Geometry g = lower::geometry(graph, op);
     cost.host_values = g.outputs();
-    // The kernels multiply by no inserted pixel.
+    // On the CPU nothing is multiplied by the pixels that the chip inserts in a transposed convolution.
     const int64_t macs = g.macs() / (g.insert_h * g.insert_w);
     cost.host_ms = static_cast<double>(macs) / constants.host_gmacs * 1e-6;
     return cost;

@@ -78,7 +78,7 @@ std::optional<std::vector<bool>> MinCut::solve(int64_t most_steps) {
     }
   }
   if (steps_left_ <= 0) return std::nullopt;
-  // Whoever cannot reach the sink any more.
+  // The nodes that cannot reach the sink any more.
   std::vector<bool> reaches(first_.size());
   reaches[kSink] = true;
   std::vector<int32_t> queue{kSink};

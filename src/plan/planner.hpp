@@ -40,12 +40,12 @@ struct PlannerOptions {
   bool prefer_npu = false;         // operators run on the NPU wherever they can, whatever the estimate says
   bool plain_layouts = false;      // channels lie in their order in every cube
   // Operators through the chip's look-up table, equal to the reference for all 256 values. The table is in
-  // vendor streams for int8 and measured for fp16; that it works for int8 on this chip is one open question
-  // (npu/hardware.md 18 E9), and this its one switch.
+  // vendor streams for int8 and measured for fp16. That it works for int8 on this chip is an open question
+  // (E9, docs/hardware/dpu.md#guessed); false does without tables.
   bool tables = true;
-  bool ppu = true;  // false: no task of the PPU (npu/corrections.md 5)
+  bool ppu = true;  // false: no task of the PPU (docs/hardware/ppu.md#what-the-compiler-makes-of-it)
   // Pictures are read as they lie. The vendor's compiler does so for int8 on this chip; nobody published a
-  // measurement (npu/hardware.md 5.3, 18 E16).
+  // measurement (docs/hardware/cna.md#pictures).
   bool packed_input = true;
   // An ADD behind a convolution in the convolution's tasks (plan/fused_sums.hpp), where not exact.
   bool fused_adds = true;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array kWeights = {127, 113, 101, 89, 73, 64, 51, 32, 16, 8, 4, 2, 1};
 constexpr int64_t kLargestFactor = 32767, kFactorsTried = 512, kInt32Max = INT32_MAX;
-constexpr size_t kKept = 12;  // gains a weight and side of the true one
+constexpr size_t kKept = 12;  // gains kept for each weight, above and below the true one
 
 int32_t domain_of(const ir::Tensor& t) {
   return t.type == ir::DataType::UInt8 ? 128 : 0;

@@ -46,8 +46,8 @@ struct AverageParams {
 // The parameters with the smallest difference; none when the activation range cannot be expressed.
 std::optional<AverageParams> average_parameters(const AverageGoal& goal);
 
-// The PPU's average of whole windows (npu/hardware.md 14.3) against the goal, under the worse of the two
-// readings of its ties.
+// The PPU's average of whole windows (docs/hardware/ppu.md#average) against the goal, under the worse of the
+// two readings of its ties.
 Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h);
 
 }  // namespace peraxis::requant

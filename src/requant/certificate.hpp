@@ -1,7 +1,7 @@
 // What is known in advance about one layer under one strategy: for every channel the accumulators it can
 // reach, how many of them give another output than the reference, and by how much at most. Nothing is
 // sampled: the at most 256 output thresholds of both are compared, so the counts are exact for the arithmetic
-// of the machine model (npu/hardware.md 9).
+// of the machine model (docs/hardware/dpu.md).
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,8 @@ struct Problem {
     if (alpha && v < 0 && *alpha < 0) steps = -steps;
     return static_cast<int32_t>(std::clamp<int64_t>(steps + y.zero_point, low, high));
   }
-  // LEAKY_RELU and RELU divide their scales in float32, QUANTIZE in double (litert-arithmetic.md).
+  // LEAKY_RELU and RELU divide their scales in float32 (docs/arithmetic.md#leaky_relu), QUANTIZE in double
+  // (docs/arithmetic.md#quantize).
   num::Multiplier pass() const {
     const float narrow = a.scale / y.scale;
     return num::quantize_multiplier(alpha ? static_cast<double>(narrow)

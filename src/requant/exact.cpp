@@ -1,6 +1,6 @@
 // exact: the task writes its raw int32 sums (OUT_CVT 1/0, BS bypassed) and the host adds the bias and
 // requantizes in the reference's own arithmetic. Four times the output bytes and a pass of the CPU, for a
-// difference of zero. npu/hardware.md 17 (h), corrections.md 3.
+// difference of zero (docs/strategies/exact.md, docs/hardware/core.md#int32-output).
 #include <numeric>
 
 #include "requant/strategy.hpp"

@@ -1,11 +1,11 @@
 // exponent-classes: LiteRT's two roundings done by the chip's two stages. BS multiplies by the upper 15 bits
 // of the mantissa and rounds (the high multiply), OUT_CVT shifts by the exponent and rounds half away (the
 // rounding shift). All channels of a task share the exponent, so channels are split by it: usually two to
-// four tasks a layer (npu/hardware.md 17.6).
+// four tasks a layer (docs/strategies/exponent-classes.md).
 //
 // With OUT_CVT scale 1 a fraction 2^-n of all values is an exact tie, so the result depends on the chip's tie
-// rule and on where the zero point is added (E1). The tie-proof form multiplies by 1 + 2^-14 there, which
-// moves every tie outwards.
+// rule and on where the zero point is added (E1, docs/hardware/dpu.md#guessed). The tie-proof form multiplies
+// by 1 + 2^-14 there, which moves every tie outwards.
 //
 // FULLY_CONNECTED and the single-rounding reference round once: they take hw-multiply's parameters.
 #include <algorithm>

@@ -1,9 +1,9 @@
 // hw-multiply: the chip multiplies every channel by its own 15-bit factor (BRDMA records) before the shared
-// OUT_CVT, so one task a tile serves all channels (npu/hardware.md 17.5).
+// OUT_CVT, so one task a tile serves all channels (docs/strategies/hw-multiply.md).
 //
 //   two roundings   OUT_CVT is a power of two, ties away: the shape of LiteRT's second rounding. LiteRT's
 //                   first rounding moves its thresholds outwards by 0.5..1 accumulator counts; an addend per
-//                   channel takes that up (corrections.md 2, "OUT_CVT a power of two").
+//                   channel takes that up.
 //   one rounding    OUT_CVT's 15-bit scale is free: searched so that all factors come out nearly whole.
 //
 // The largest factor is as large as 15 bits allow, the first shift as small as the proved 32-bit bound
@@ -232,8 +232,9 @@ Status fit_sets(const Job& job, std::vector<int32_t> waiting, std::vector<int32_
   return {};
 }
 
-// What the vendor's compiler writes (npu/hardware.md 17.5, vendor streams): factor 2^14 * s / s_max, shift
-// 14, OUT_CVT the nearest 15 bits for s_max, ties to even, no addend search. Small channels keep few bits.
+// What the vendor's compiler writes (docs/hardware/dpu_rdma.md#operand-records): factor 2^14 * s / s_max,
+// shift 14, OUT_CVT the nearest 15 bits for s_max, ties to even, no addend search. Small channels keep few
+// bits.
 Status vendor_set(const Layer& layer, const std::vector<int32_t>& live, const std::vector<int32_t>& constants,
                   std::vector<ChannelSet>& sets) {
   const double largest = live.empty() ? 1.0 / 256 : largest_multiplier(layer, live);

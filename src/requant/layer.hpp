@@ -1,7 +1,7 @@
 // A convolution-like operator as requantization sees it: per output channel the real multiplier, the term
 // that turns the chip's raw sum into LiteRT's accumulator, and the range the raw sum can reach.
 //
-// All values are in the int8 domain: uint8 tensors count as stored-128 (npu/hardware.md 2.4).
+// All values are in the int8 domain: uint8 tensors count as stored - 128 (docs/hardware/weights.md#values).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace peraxis::requant {
 
-// How the reference rounds this operator (litert-arithmetic.md 2).
+// How the reference rounds this operator (docs/arithmetic.md#convolutions-in-common).
 enum class Rounding : uint8_t {
   Two,     // high multiply, then a rounding shift: LiteRT's convolutions
   Once,    // the Q31 product rounded once, ties up: the single-rounding reference

@@ -1,7 +1,7 @@
 // mesa-scale: OUT_CVT as the open Mesa driver computes it for per-tensor layers, so that results can be
-// compared with boards that run Mesa (npu/hardware.md 9.8). The gain is the float32 scale cut to 14 mantissa
-// bits and rounded up by one unit, with ties to even. Its corner bug (one scale in 16384 loses its exponent's
-// lowest bit) is kept: this is a copy of behaviour, not a recommendation.
+// compared with boards that run Mesa (docs/hardware/dpu.md#scales-of-15-bits). The gain is the float32 scale
+// cut to 14 mantissa bits and rounded up by one unit, with ties to even. Its corner bug (one scale in 16384
+// loses its exponent's lowest bit) is kept: this is a copy of behaviour, not a recommendation.
 #include <bit>
 #include <numeric>
 

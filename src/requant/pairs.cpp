@@ -48,7 +48,7 @@ struct Problem {
   int sign(size_t operand) const { return kind == ir::OpKind::Sub && operand == 1 ? -1 : 1; }
   bool compares() const { return kind == ir::OpKind::Maximum || kind == ir::OpKind::Minimum; }
   num::AddSub add_sub() const { return {in[0].scale, in[1].scale, y.scale, num::kFractionBits8}; }
-  // In float32 (litert-arithmetic.md).
+  // In float32 (docs/arithmetic.md#mul).
   double product_ratio() const {
     const float product = in[0].scale * in[1].scale;
     return static_cast<double>(product / y.scale);

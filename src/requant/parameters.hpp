@@ -37,15 +37,15 @@ inline int32_t factor_of(const rk3588::DpuParams& dpu, const ChannelParams& para
   return dpu.scalar_factor != 0 ? dpu.scalar_factor : params.c;
 }
 
-// How the chip breaks ties where its documents leave it open (npu/hardware.md 18 E1, corrections.md 7.3 item
-// 24). The first of each is what the machine model does unless told otherwise.
+// How the chip breaks ties where that is not known (E1, docs/hardware/dpu.md#guessed). False is what the
+// machine model does unless told otherwise.
 struct TieReading {
   bool bs_up = false;          // BS: ties upwards instead of to even
   bool offset_inside = false;  // OUT_CVT: the zero point takes part in the tie decision
   bool out_even = false;       // OUT_CVT: CVT_ROUND ignored, ties to even
 };
 
-// The output of the DPU for raw sum `raw` (npu/hardware.md 9.1).
+// The output of the DPU for raw sum `raw` (docs/hardware/dpu.md#order-of-the-stages).
 int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw,
                         const TieReading& ties = {});
 
@@ -71,12 +71,12 @@ Certificate certify(const Layer& layer, const Channel& channel, const std::vecto
                     const rk3588::DpuParams& dpu, const ChannelParams& params);
 
 // Fills relu, bn_addend, relux and out_offset so that the layer's activation range is kept
-// (corrections.md 5). False when the range cannot be expressed exactly with this OUT_CVT.
+// (docs/hardware/dpu.md#activations). False when the range cannot be expressed exactly with this OUT_CVT.
 bool set_activation(const Layer& layer, rk3588::DpuParams& dpu);
 
 // The addend that brings the hardware's thresholds closest to the reference's, weighted towards outputs
 // near the zero point: there most activations lie, and an addend centred on the range makes real mismatch
-// 2-12 times larger (corrections.md 2). Yields params.a = channel.addend + correction.
+// 2-12 times larger (docs/strategies/hw-multiply.md). Yields params.a = channel.addend + correction.
 // False when a does not fit int32.
 // `cost`, when given, gets the expected share of differing outputs, up to a factor common to all candidates.
 bool choose_addend(const Layer& layer, const Channel& channel, const std::vector<int64_t>& reference,
@@ -85,7 +85,8 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
 // Parameters that write `value` whatever the input. False when not possible with this OUT_CVT.
 bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams& params);
 
-// Nearest 15-bit OUT_CVT for a real gain in (0, 32767]: scale * 2^-shift (npu/hardware.md 9.8).
+// Nearest 15-bit OUT_CVT for a real gain in (0, 32767]: scale * 2^-shift
+// (docs/hardware/dpu.md#scales-of-15-bits).
 struct OutCvt {
   int32_t scale = 1, shift = 0;
 };

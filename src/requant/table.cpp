@@ -64,7 +64,7 @@ Result<ir::Graph> one_of_each(const ir::Graph& graph, std::span<const size_t> op
   return out;
 }
 
-// What the task makes of value q: npu/hardware.md 12, corrections.md 7.2 item 19.
+// What the task makes of value q (docs/hardware/dpu.md#look-up-table).
 int32_t looked_up(const rk3588::LookUpTable& table, int32_t q) {
   const int32_t x = q * rk3588::kLookUpFactor + rk3588::kLookUpAddend;
   const auto& entries = x < 0 ? table.le : table.lo;

@@ -1,6 +1,6 @@
 // two-scalar: a layer whose channels share one multiplier gets 30 bits of it from two scalar factors, one in
-// BS and one in OUT_CVT (npu/hardware.md 17.7). Pairs near the target product are tried and the one whose
-// thresholds fit the reference best is taken, so many layers come out without a single differing value.
+// BS and one in OUT_CVT (docs/strategies/two-scalar.md). Pairs near the target product are tried and the one
+// whose thresholds fit the reference best is taken, so many layers come out without a single differing value.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

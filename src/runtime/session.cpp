@@ -243,7 +243,8 @@ Status SessionImpl::run_host_step(const exe::Step& step) {
 }
 
 // With an observer a job is cut where a tensor becomes complete: a later task of the same chain may reuse the
-// memory of a tensor that only the device needed. A cut chain computes the same (npu/hardware.md 3.6).
+// memory of a tensor that only the device needed. A cut chain computes the same
+// (docs/hardware/pc.md#chains-and-completion).
 Status SessionImpl::run_job(const exe::Step& step) {
   const int32_t end = step.first_task + step.task_count;
   int32_t first = step.first_task;

@@ -1,4 +1,4 @@
-// See facts.hpp. Section numbers are those of docs/hardware.
+// See facts.hpp. What the registers mean is told in docs/hardware.
 #include "trace/facts.hpp"
 
 #include <fmt/format.h>

@@ -282,10 +282,17 @@ class Player {
   }
   void take(size_t first, const std::vector<machine::TaskReport>& reports) {
     out_.tasks += static_cast<int64_t>(reports.size());
-    for (const machine::TaskReport& report : reports)
+    for (const machine::TaskReport& report : reports) {
+      const size_t task = first + static_cast<size_t>(report.index);
       if (report.dropped_output_bytes > 0)
-        note(fmt::format("task {}: {} bytes of dummy channels were dropped",
-                         first + static_cast<size_t>(report.index), report.dropped_output_bytes));
+        note(fmt::format("task {}: {} bytes of dummy channels were dropped", task,
+                         report.dropped_output_bytes));
+      if (report.feature_width != report.dma_width)
+        note(
+            fmt::format("task {}: CNA.DATA_SIZE0.DATAIN_WIDTH is {}, FC_DATA_SIZE0.DMA_WIDTH {}: rows are "
+                        "fetched with the second",
+                        task, report.feature_width, report.dma_width));
+    }
   }
 
   int64_t moved_of(const CaptureTask& task) const {
@@ -400,6 +407,7 @@ constexpr Named<Member> kSettings[] = {
     {"lut_after_op", &Switches::lut_after_op},
     {"pool_padding_competes", &Switches::pool_padding_competes},
     {"deconv_inserts_zero", &Switches::deconv_inserts_zero},
+    {"ew_surf_stride_unread", &Switches::ew_surf_stride_unread},
     {"read_unwritten", &Switches::read_unwritten},
     {"cbuf_survives_jobs", &Switches::cbuf_survives_jobs},
     {"bs_ties", &Switches::bs_ties},

@@ -62,7 +62,7 @@ inline uint16_t offset_of(uint64_t word) {
 bool is_enable(uint64_t word);
 
 // What the registers hold while a stream runs: two groups a block that alternate with the tasks
-// (npu/hardware.md 3.5), so a short program sees what the task two before it wrote.
+// (docs/hardware/pc.md#ping-pong-register-groups), so a short program sees what the task two before it wrote.
 class RegisterImage {
  public:
   void begin_task() { now_.known.reset(); }

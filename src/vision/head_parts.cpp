@@ -10,6 +10,7 @@
 namespace peraxis::vision {
 namespace {
 
+constexpr int64_t kCocoClasses = 80, kVocClasses = 20;
 constexpr int64_t kBoxValues = 5;  // cx, cy, w, h, objectness
 // Half a step of a quantized output, with room for float models.
 constexpr float kProbabilityMargin = 0.1f;
@@ -18,6 +19,10 @@ constexpr double kFarthest = 1e9;
 constexpr double kHighestScore = 1e9;
 // Steps of this size leave a score two values or fewer.
 constexpr float kCoarsestScore = 0.5f;
+
+int64_t label_count(const ModelInfo& info) {
+  return static_cast<int64_t>(info.labels.size());
+}
 
 Result<size_t> element_count(const OutputTensor& tensor) {
   size_t count = 1;
@@ -126,13 +131,49 @@ std::string shapes_text(std::span<const OutputTensor> outputs) {
   return text.empty() ? "none" : text;
 }
 
-std::optional<std::string> label_of(const ModelInfo& info, int class_id) {
-  if (class_id < 0 || static_cast<size_t>(class_id) >= info.labels.size()) return std::nullopt;
-  return info.labels[static_cast<size_t>(class_id)];
+std::optional<std::string> label_of(const ModelInfo& info, int class_id, int shift) {
+  if (class_id < 0 || shift < 0) return std::nullopt;
+  const size_t index = static_cast<size_t>(class_id) + static_cast<size_t>(shift);
+  return index < info.labels.size() ? std::optional(info.labels[index]) : std::nullopt;
 }
 
 bool classes_fit(int64_t classes, const ModelInfo& info) {
-  return classes >= 1 && (info.labels.empty() || classes == static_cast<int64_t>(info.labels.size()));
+  return classes >= 1 && (info.labels.empty() || classes == label_count(info) ||
+                          (info.labels_background && classes == label_count(info) - 1));
+}
+
+std::string class_evidence(int64_t classes, const ModelInfo& info) {
+  if (!info.labels.empty()) return fmt::format("its {} classes are as many as the labels", classes);
+  if (classes == kCocoClasses) return fmt::format("its {} classes are as many as COCO's", classes);
+  if (classes == kVocClasses) return fmt::format("its {} classes are as many as VOC's", classes);
+  return {};
+}
+
+Fit fit_by_classes(int64_t classes, const ModelInfo& info, std::string_view structure) {
+  Fit fit;
+  fit.classes = classes;
+  const std::string counted = class_evidence(classes, info);
+  fit.supported = !counted.empty();
+  fit.evidence = fit.supported ? fmt::format("{} and {}", structure, counted)
+                               : "there are no labels, and neither COCO nor VOC has so many classes";
+  return fit;
+}
+
+std::string anchors_text(const Levels& levels) {
+  std::string text;
+  for (size_t i = 0; i < std::min(levels.strides.size(), levels.anchors.size()); ++i) {
+    text += fmt::format("{}stride {}:", i == 0 ? "" : "; ", levels.strides[i]);
+    for (const Anchor& anchor : levels.anchors[i]) text += fmt::format(" {}x{}", anchor.width, anchor.height);
+  }
+  return text;
+}
+
+bool grids_match(const HeadView& view, const std::vector<int>& strides) {
+  return std::all_of(strides.begin(), strides.end(), [&](int stride) {
+    const Grid grid = grid_of(view.input, stride);
+    return std::any_of(view.outputs.begin(), view.outputs.end(),
+                       [&](const OutputTensor& output) { return has_grid(output, grid); });
+  });
 }
 
 Status check_geometry(const InputGeometry& input) {
@@ -226,13 +267,19 @@ Status check_probabilities(std::string_view head, const OutputTensor& output, co
   return {};
 }
 
-Result<BoxScale> box_scale(std::string_view head, const RowValues& values, const HeadView& view) {
+Result<BoxScale> box_scale(std::string_view head, float largest, const HeadView& view) {
   const std::string& unit = view.info.boxes;
   if (unit == "cells")
     return fail(ErrorCode::Unsupported,
                 "head '{}': boxes are \"fractions\" or \"pixels\", the model info says \"{}\"", head, unit);
-  if (unit == "pixels" || (unit.empty() && values.largest_box_value() > 2)) return BoxScale{};
-  return BoxScale{static_cast<double>(view.input.width), static_cast<double>(view.input.height)};
+  const bool pixels = unit.empty() ? largest > 2 : unit == "pixels";
+  BoxScale scale;
+  if (!pixels) scale = {static_cast<double>(view.input.width), static_cast<double>(view.input.height), {}};
+  if (unit.empty())
+    scale.assumed.push_back(fmt::format(
+        "boxes in {}, because their largest value is {:.4g} (\"boxes\" in the model info says it)",
+        pixels ? "pixels of the input" : "fractions of the input", largest));
+  return scale;
 }
 
 void add_candidates(std::vector<Candidate>& candidates, const Candidate& box, double objectness,
@@ -248,8 +295,10 @@ void add_candidates(std::vector<Candidate>& candidates, const Candidate& box, do
   }
 }
 
-std::vector<Detection> finish_suppressed(std::vector<Candidate> candidates, const ModelInfo& info,
-                                         const Letterbox& box) {
+Decoded finish_suppressed(std::vector<Candidate> candidates, const HeadView& view,
+                          std::vector<std::string> assumed) {
+  const ModelInfo& info = view.info;
+  const Letterbox& box = view.input.letterbox;
   const auto most = static_cast<size_t>(std::max(info.max_detections, 0));
   if (candidates.size() > most)
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(most), candidates.end());
@@ -258,19 +307,18 @@ std::vector<Detection> finish_suppressed(std::vector<Candidate> candidates, cons
   for (const Candidate& c : candidates) {
     Detection& detection = detections.emplace_back();
     detection.class_id = c.class_id;
-    detection.label = label_of(info, c.class_id);
+    detection.label = label_of(info, c.class_id, view.label_shift);
     detection.score = static_cast<float>(c.score);
     detection.box[0] = static_cast<float>((c.cx - c.width / 2 - box.pad_x) / box.scale);
     detection.box[1] = static_cast<float>((c.cy - c.height / 2 - box.pad_y) / box.scale);
     detection.box[2] = static_cast<float>((c.cx + c.width / 2 - box.pad_x) / box.scale);
     detection.box[3] = static_cast<float>((c.cy + c.height / 2 - box.pad_y) / box.scale);
   }
-  return detections;
+  return {std::move(detections), std::move(assumed)};
 }
 
-std::vector<Detection> finish(std::vector<Candidate> candidates, const ModelInfo& info,
-                              const Letterbox& box) {
-  return finish_suppressed(suppress(std::move(candidates), info), info, box);
+Decoded finish(std::vector<Candidate> candidates, const HeadView& view, std::vector<std::string> assumed) {
+  return finish_suppressed(suppress(std::move(candidates), view.info), view, std::move(assumed));
 }
 
 int64_t level_classes(std::span<const OutputTensor> outputs, const Levels& levels, const ModelInfo& info) {
@@ -294,8 +342,8 @@ int64_t level_classes(std::span<const OutputTensor> outputs, const Levels& level
   return alike ? classes : 0;
 }
 
-Result<std::vector<Detection>> decode_levels(std::string_view head, const HeadView& view,
-                                             const Levels& levels, RowDecoder decode) {
+Result<Decoded> decode_levels(std::string_view head, const HeadView& view, const Levels& levels,
+                              RowDecoder decode) {
   PERAXIS_TRY(check_geometry(view.input));
   std::vector<Candidate> candidates;
   for (size_t level = 0; level < levels.strides.size(); ++level) {
@@ -323,7 +371,7 @@ Result<std::vector<Detection>> decode_levels(std::string_view head, const HeadVi
       }
     }
   }
-  return finish(std::move(candidates), view.info, view.input.letterbox);
+  return finish(std::move(candidates), view);
 }
 
 }  // namespace peraxis::vision

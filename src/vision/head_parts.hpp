@@ -22,10 +22,21 @@ Result<std::vector<float>> dequantize(const OutputTensor& tensor);
 
 float sigmoid(float logit);
 
-std::optional<std::string> label_of(const ModelInfo& info, int class_id);
+// `shift`: see HeadView::label_shift.
+std::optional<std::string> label_of(const ModelInfo& info, int class_id, int shift);
 
 // Whether `classes` is a possible number of classes: positive, and that of the labels if there are any.
 bool classes_fit(int64_t classes, const ModelInfo& info);
+
+// What speaks for a number of classes that fits: labels, or that COCO or VOC have as many. Empty: nothing.
+std::string class_evidence(int64_t classes, const ModelInfo& info);
+
+// A reading that has the form `structure` ("one row a cell"), supported when the classes are.
+Fit fit_by_classes(int64_t classes, const ModelInfo& info, std::string_view structure);
+
+// "YOLOv5's for COCO: 8: 10x13 16x30 33x23, ..." for the texts of what is assumed.
+struct Levels;
+std::string anchors_text(const Levels& levels);
 
 Status check_geometry(const InputGeometry& input);
 
@@ -74,11 +85,12 @@ Status check_probabilities(std::string_view head, const OutputTensor& output, co
                            int64_t first);
 
 // The factors that make pixels of box values: 1 when they are pixels, else the input's sides. Without
-// info.boxes, values are pixels when any is above 2.
+// info.boxes, values are pixels when the largest is above 2, and `assumed` says so.
 struct BoxScale {
   double x = 1, y = 1;
+  std::vector<std::string> assumed;
 };
-Result<BoxScale> box_scale(std::string_view head, const RowValues& values, const HeadView& view);
+Result<BoxScale> box_scale(std::string_view head, float largest, const HeadView& view);
 
 struct Candidate {
   int class_id;
@@ -93,10 +105,11 @@ void add_candidates(std::vector<Candidate>& candidates, const Candidate& box, do
 
 // Greedy, within a class: the best remaining box is kept if no kept box of its class overlaps it too much;
 // equal scores keep their order. Then boxes in pixels of the picture.
-std::vector<Detection> finish(std::vector<Candidate> candidates, const ModelInfo& info, const Letterbox& box);
+Decoded finish(std::vector<Candidate> candidates, const HeadView& view,
+               std::vector<std::string> assumed = {});
 // The same without the suppression, for boxes that went through one.
-std::vector<Detection> finish_suppressed(std::vector<Candidate> candidates, const ModelInfo& info,
-                                         const Letterbox& box);
+Decoded finish_suppressed(std::vector<Candidate> candidates, const HeadView& view,
+                          std::vector<std::string> assumed = {});
 
 // Heads with anchors: one output [1, h, w, anchors x (5 + classes)] a stride, in any order.
 struct Levels {
@@ -105,6 +118,8 @@ struct Levels {
 };
 // Classes, 0 when the outputs are no such head. Grids are not looked at.
 int64_t level_classes(std::span<const OutputTensor> outputs, const Levels& levels, const ModelInfo& info);
+// Whether every stride has an output with its grid.
+bool grids_match(const HeadView& view, const std::vector<int>& strides);
 
 // A row of 5 + classes logits and its place.
 struct LevelRow {
@@ -115,7 +130,7 @@ struct LevelRow {
 };
 using RowDecoder = Candidate (*)(const LevelRow& row);  // centre and size; may overwrite the logits' box
 // Decodes rows in the order stride, row, column, anchor: score = sigmoid(objectness) x sigmoid(class).
-Result<std::vector<Detection>> decode_levels(std::string_view head, const HeadView& view,
-                                             const Levels& levels, RowDecoder decode);
+Result<Decoded> decode_levels(std::string_view head, const HeadView& view, const Levels& levels,
+                              RowDecoder decode);
 
 }  // namespace peraxis::vision

@@ -27,9 +27,12 @@ std::optional<Parts> parts_of(std::span<const OutputTensor> outputs) {
 }
 
 // Whether column 0 is no class: TensorFlow's and PyTorch's SSD networks have one of background there.
+// Labels that begin with a name for the background are then as many as the columns.
 bool has_background(const ModelInfo& info, int64_t columns) {
-  return info.background.value_or(info.labels.empty() ? columns > 1
-                                                      : columns != static_cast<int64_t>(info.labels.size()));
+  if (info.background) return *info.background;
+  const auto labels = static_cast<int64_t>(info.labels.size());
+  if (labels == 0) return columns > 1;
+  return info.labels_background ? columns != labels - 1 : columns != labels;
 }
 
 std::optional<Fit> fit(const HeadView& view) {
@@ -37,7 +40,16 @@ std::optional<Fit> fit(const HeadView& view) {
   if (!parts) return std::nullopt;
   const int64_t classes = parts->columns - (has_background(view.info, parts->columns) ? 1 : 0);
   if (!classes_fit(classes, view.info)) return std::nullopt;
-  return Fit{classes};
+  // Decoding refuses without the anchors, which are the model info's, so nothing is guessed here.
+  Fit fit{classes, true, "there is an output of boxes and one of scores with as many rows", {}};
+  if (!view.info.variances_stated)
+    fit.assumed.emplace_back("variances 0.1 of centres and 0.2 of sizes (\"variances\" in the model info)");
+  if (!view.info.background && view.info.labels.empty())
+    fit.assumed.push_back(fmt::format("{} (\"background\" in the model info, or labels, say it)",
+                                      parts->columns > 1 ? "column 0 of the scores is the background"
+                                                         : "no column of the scores is the background"));
+  if (parts->columns == 4) fit.assumed.emplace_back("boxes are the first of the two outputs of 4 columns");
+  return fit;
 }
 
 // One anchor a row: those of the model info, or its anchors at the centres of the cells of its strides.
@@ -84,7 +96,7 @@ Result<std::vector<Prior>> priors_of(const HeadView& view, int64_t rows) {
   return priors;
 }
 
-Result<std::vector<Detection>> decode(const HeadView& view) {
+Result<Decoded> decode(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const ModelInfo& info = view.info;
   const Parts parts = *parts_of(view.outputs);
@@ -110,8 +122,10 @@ Result<std::vector<Detection>> decode(const HeadView& view) {
         height * std::exp(code(2 + y) * info.size_variance)};
     add_candidates(candidates, box, 1, scores.tail(row, first_class), info.score);
   }
-  return finish(std::move(candidates), info, view.input.letterbox);
+  return finish(std::move(candidates), view);
 }
+
+constexpr int kClassesOutput = 1;  // of TFLite_Detection_PostProcess
 
 // The outputs of TFLite_Detection_PostProcess. `lists`: the two [1, n] in the model's order.
 struct Processed {
@@ -144,9 +158,23 @@ std::optional<Processed> processed_of(std::span<const OutputTensor> outputs) {
   return found;
 }
 
+// Whether the model itself says which output is which.
+bool is_operator(std::span<const OutputTensor> outputs) {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const OutputTensor& output) { return output.detection_output >= 0; });
+}
+
 std::optional<Fit> fit_processed(const HeadView& view) {
   if (!processed_of(view.outputs)) return std::nullopt;
-  return Fit{};
+  if (is_operator(view.outputs))
+    return Fit{view.operator_classes,
+               true,
+               "the outputs are those of the operator TFLite_Detection_PostProcess",
+               {}};
+  return Fit{0,
+             true,
+             "the outputs have the shapes of TFLite_Detection_PostProcess",
+             {"boxes are ymin, xmin, ymax, xmax, as TFLite_Detection_PostProcess gives them"}};
 }
 
 bool are_classes(std::span<const float> values) {
@@ -154,11 +182,18 @@ bool are_classes(std::span<const float> values) {
                      [](float v) { return v >= 0 && v < 1e6f && v == std::floor(v); });
 }
 
+float largest_of(std::span<const float> values) {
+  float largest = 0;
+  for (const float value : values)
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  return largest;
+}
+
 bool are_scores(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float v) { return v >= 0 && v <= 1; });
 }
 
-Result<std::vector<Detection>> decode_processed(const HeadView& view) {
+Result<Decoded> decode_processed(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const Processed found = *processed_of(view.outputs);
   const float counted = PERAXIS_TRY(dequantize(view.outputs[found.count]))[0];
@@ -170,23 +205,37 @@ Result<std::vector<Detection>> decode_processed(const HeadView& view) {
   const std::vector<float> boxes = PERAXIS_TRY(dequantize(view.outputs[found.boxes]));
   const std::vector<float> lists[2] = {PERAXIS_TRY(dequantize(view.outputs[found.lists[0]])),
                                        PERAXIS_TRY(dequantize(view.outputs[found.lists[1]]))};
-  // The operator gives classes before scores and boxes first; saved models with signatures give boxes after
-  // the scores. Where the values allow both, the place of the boxes decides.
   const auto possible = [&](size_t classes) {
     return are_classes(std::span(lists[classes]).first(count)) &&
            are_scores(std::span(lists[1 - classes]).first(count));
   };
+  // Without the operator's word: it gives classes before scores and boxes first; saved models with signatures
+  // give boxes after the scores. Where the values allow both, the place of the boxes decides.
+  std::vector<std::string> assumed;
+  const bool known = is_operator(view.outputs);
   size_t classes = found.boxes < found.lists[0] ? 0 : 1;
-  if (!possible(classes)) classes = 1 - classes;
+  if (known) {
+    classes = view.outputs[found.lists[0]].detection_output == kClassesOutput ? 0 : 1;
+  } else if (!possible(classes)) {
+    classes = 1 - classes;
+  } else if (possible(1 - classes)) {
+    assumed.push_back(fmt::format("output {} holds the classes and output {} the scores, by their places",
+                                  found.lists[classes], found.lists[1 - classes]));
+  }
   if (!possible(classes))
     return fail(ErrorCode::Unsupported,
                 "head 'ssd-postprocess': of the outputs {} neither list holds whole classes beside scores "
                 "between 0 and 1",
                 shapes_text(view.outputs));
+  const std::span<const float> used = std::span(boxes).first(count * 4);
+  BoxScale scale{static_cast<double>(view.input.width), static_cast<double>(view.input.height), {}};
+  if (!known || !view.info.boxes.empty())
+    scale = PERAXIS_TRY(box_scale("ssd-postprocess", largest_of(used), view));
+  assumed.insert(assumed.end(), scale.assumed.begin(), scale.assumed.end());
   std::vector<Candidate> candidates;
   for (size_t i = 0; i < count; ++i) {
-    const auto side = [&](size_t k) { return static_cast<double>(boxes[i * 4 + k]); };
-    const double width = view.input.width, height = view.input.height;
+    const auto side = [&](size_t k) { return static_cast<double>(used[i * 4 + k]); };
+    const double width = scale.x, height = scale.y;
     const Candidate box{0,
                         0,
                         (side(1) + side(3)) / 2 * width,
@@ -199,7 +248,7 @@ Result<std::vector<Detection>> decode_processed(const HeadView& view) {
   }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  return finish_suppressed(std::move(candidates), view.info, view.input.letterbox);
+  return finish_suppressed(std::move(candidates), view, std::move(assumed));
 }
 
 }  // namespace

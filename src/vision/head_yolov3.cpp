@@ -24,27 +24,31 @@ const Anchors& fastest_anchors() {
 
 // Strides and anchors of the model info, else the head's own.
 Levels levels_of(const ModelInfo& info, const Anchors& anchors) {
-  if (info.anchors_stated) return {info.strides, info.anchors};
-  return {two_strides(), anchors};
+  return {info.strides_stated || info.anchors_stated ? info.strides : two_strides(),
+          info.anchors_stated ? info.anchors : anchors};
 }
 
-std::optional<Fit> fit_levels(const HeadView& view, const Levels& levels) {
+std::optional<Fit> fit_levels(const HeadView& view, const Levels& levels, std::string_view whose) {
   const int64_t classes = level_classes(view.outputs, levels, view.info);
   if (classes == 0) return std::nullopt;
-  return Fit{classes};
+  Fit fit = fit_by_classes(classes, view.info, "there is an output with the grid of every stride");
+  if (!view.info.anchors_stated)
+    fit.assumed.push_back(fmt::format("anchors of {} ({}); \"anchors\" in the model info has others", whose,
+                                      anchors_text(levels)));
+  return fit;
 }
 
 // Without a name two outputs on the grids of the strides 16 and 32 can be any relative; stated anchors mean
 // YOLOv5 (heads.hpp: other heads with the same shapes must be named).
-std::optional<Fit> fit_two(const HeadView& view, const Anchors& anchors) {
-  if (view.named()) return fit_levels(view, levels_of(view.info, anchors));
-  if (view.info.anchors_stated || view.outputs.size() != 2) return std::nullopt;
+std::optional<Fit> fit_two(const HeadView& view, const Anchors& anchors, std::string_view whose) {
+  if (view.named()) return fit_levels(view, levels_of(view.info, anchors), whose);
+  if (view.info.anchors_stated || view.info.strides_stated || view.outputs.size() != 2) return std::nullopt;
   const Grid fine = grid_of(view.input, 16), coarse = grid_of(view.input, 32);
   const auto pair = [&](size_t a, size_t b) {
     return has_grid(view.outputs[a], fine) && has_grid(view.outputs[b], coarse);
   };
   if (!pair(0, 1) && !pair(1, 0)) return std::nullopt;
-  return fit_levels(view, {two_strides(), anchors});
+  return fit_levels(view, {two_strides(), anchors}, whose);
 }
 
 Candidate decode_row(const LevelRow& row) {
@@ -58,23 +62,23 @@ Candidate decode_row(const LevelRow& row) {
 }
 
 std::optional<Fit> fit_yolov3(const HeadView& view) {
-  return fit_levels(view, {view.info.strides, view.info.anchors});
+  return fit_levels(view, {view.info.strides, view.info.anchors}, "YOLOv3 for COCO");
 }
-Result<std::vector<Detection>> decode_yolov3(const HeadView& view) {
+Result<Decoded> decode_yolov3(const HeadView& view) {
   return decode_levels("yolov3", view, {view.info.strides, view.info.anchors}, decode_row);
 }
 
 std::optional<Fit> fit_tiny(const HeadView& view) {
-  return fit_two(view, tiny_anchors());
+  return fit_two(view, tiny_anchors(), "YOLOv3-tiny for COCO");
 }
-Result<std::vector<Detection>> decode_tiny(const HeadView& view) {
+Result<Decoded> decode_tiny(const HeadView& view) {
   return decode_levels("yolov3-tiny", view, levels_of(view.info, tiny_anchors()), decode_row);
 }
 
 std::optional<Fit> fit_fastest(const HeadView& view) {
-  return fit_two(view, fastest_anchors());
+  return fit_two(view, fastest_anchors(), "Yolo-Fastest 1.1 for COCO");
 }
-Result<std::vector<Detection>> decode_fastest(const HeadView& view) {
+Result<Decoded> decode_fastest(const HeadView& view) {
   return decode_levels("yolo-fastest", view, levels_of(view.info, fastest_anchors()), decode_row);
 }
 

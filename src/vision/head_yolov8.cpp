@@ -29,6 +29,7 @@ struct Level {
 struct RawShape {
   std::vector<Level> levels;
   int64_t classes = 0;
+  bool split = false;  // boxes and classes are outputs of their own
 };
 
 RowShape map_rows(const OutputTensor& output) {
@@ -60,7 +61,7 @@ std::optional<Level> level_of(const HeadView& view, int stride, bool split, int6
 std::optional<RawShape> joined_shape(const HeadView& view) {
   const auto rows = row_shape(view.outputs[0], cells_of(view.info.strides, view.input));
   if (!rows || !classes_fit(rows->columns - kBoxLogits, view.info)) return std::nullopt;
-  RawShape found{{}, rows->columns - kBoxLogits};
+  RawShape found{{}, rows->columns - kBoxLogits, false};
   if (!view.named() && view.info.labels.empty() && found.classes != kCocoClasses) return std::nullopt;
   int64_t first = 0;
   for (const int stride : view.info.strides) {
@@ -78,6 +79,7 @@ std::optional<RawShape> raw_shape(const HeadView& view) {
   const bool split = view.outputs.size() == 2 * strides.size();
   if (!split && view.outputs.size() != strides.size()) return std::nullopt;
   RawShape found;
+  found.split = split;
   for (const int stride : strides) {
     const auto level = level_of(view, stride, split, found.classes);
     if (!level) return std::nullopt;
@@ -89,7 +91,12 @@ std::optional<RawShape> raw_shape(const HeadView& view) {
 std::optional<Fit> fit_raw(const HeadView& view) {
   const auto shape = raw_shape(view);
   if (!shape) return std::nullopt;
-  return Fit{shape->classes};
+  Fit fit = fit_by_classes(shape->classes, view.info, "there are outputs for the cells of every stride");
+  if (shape->split && !fit.supported) {
+    fit.supported = true;
+    fit.evidence = "every stride has an output of 4 x 16 bins and one of classes";
+  }
+  return fit;
 }
 
 // Softmax of the bins' logits, then the mean of the bins' numbers.
@@ -134,7 +141,7 @@ void decode_level(std::vector<Candidate>& candidates, const Level& level,
   }
 }
 
-Result<std::vector<Detection>> decode_raw(const HeadView& view) {
+Result<Decoded> decode_raw(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const RawShape shape = *raw_shape(view);
   std::vector<RowValues> outputs;
@@ -144,27 +151,34 @@ Result<std::vector<Detection>> decode_raw(const HeadView& view) {
   std::vector<Candidate> candidates;
   for (const Level& level : shape.levels)
     decode_level(candidates, level, outputs, shape.classes, view.info.score);
-  return finish(std::move(candidates), view.info, view.input.letterbox);
+  return finish(std::move(candidates), view);
 }
 
 std::optional<Fit> fit_decoded(const HeadView& view) {
   const auto rows = rows_by_cells(view);
   if (!rows || !classes_fit(rows->columns - 4, view.info)) return std::nullopt;
-  return Fit{rows->columns - 4};
+  const int64_t classes = rows->columns - 4;
+  const bool by_cells = rows->rows == cells_of(view.info.strides, view.input);
+  Fit fit = fit_by_classes(classes, view.info, "there is one row for every cell of the strides");
+  if (classes == 1 && by_cells && !fit.supported) {
+    fit.supported = true;
+    fit.evidence = "there is one row for every cell of the strides, a box and a single score";
+  }
+  return fit;
 }
 
-Result<std::vector<Detection>> decode_decoded(const HeadView& view) {
+Result<Decoded> decode_decoded(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const RowValues values = PERAXIS_TRY(read_rows(view.outputs[0], *rows_by_cells(view)));
   PERAXIS_TRY(check_probabilities("yolov8-decoded", view.outputs[0], values, 4));
-  const BoxScale scale = PERAXIS_TRY(box_scale("yolov8-decoded", values, view));
+  const BoxScale scale = PERAXIS_TRY(box_scale("yolov8-decoded", values.largest_box_value(), view));
   std::vector<Candidate> candidates;
   for (int64_t row = 0; row < values.rows(); ++row) {
     const auto at = [&](int64_t column) { return static_cast<double>(values.at(row, column)); };
     const Candidate box{0, 0, at(0) * scale.x, at(1) * scale.y, at(2) * scale.x, at(3) * scale.y};
     add_candidates(candidates, box, 1, values.tail(row, 4), view.info.score);
   }
-  return finish(std::move(candidates), view.info, view.input.letterbox);
+  return finish(std::move(candidates), view, scale.assumed);
 }
 
 }  // namespace

@@ -12,16 +12,22 @@ constexpr float kNoOffset = 16;
 std::optional<Fit> fit(const HeadView& view) {
   const auto rows = rows_by_cells(view);
   if (!rows || !classes_fit(rows->columns - 5, view.info)) return std::nullopt;
-  return Fit{rows->columns - 5};
+  return fit_by_classes(rows->columns - 5, view.info, "there is one row for every cell of the strides");
 }
 
-Result<std::vector<Detection>> decode(const HeadView& view) {
+Result<Decoded> decode(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const RowShape shape = *rows_by_cells(view);
   const RowValues values = PERAXIS_TRY(read_rows(view.outputs[0], shape));
   PERAXIS_TRY(check_probabilities("yolox", view.outputs[0], values, 4));
   const std::string& unit = view.info.boxes;
-  const bool in_cells = unit == "cells" || (unit.empty() && values.largest_box_value() <= kNoOffset);
+  const float largest = values.largest_box_value();
+  const bool in_cells = unit == "cells" || (unit.empty() && largest <= kNoOffset);
+  std::vector<std::string> assumed;
+  if (unit.empty())
+    assumed.push_back(fmt::format(
+        "boxes in {}, because their largest value is {:.4g} (\"boxes\" in the model info says it)",
+        in_cells ? "cells, as the network gives them" : "pixels of the input", largest));
   std::vector<Candidate> candidates;
   const auto add = [&](int64_t row, const Candidate& box) {
     add_candidates(candidates, box, static_cast<double>(values.at(row, 4)), values.tail(row, 5),
@@ -33,7 +39,7 @@ Result<std::vector<Detection>> decode(const HeadView& view) {
     const double y = unit == "fractions" ? view.input.height : 1;
     for (int64_t row = 0; row < values.rows(); ++row)
       add(row, {0, 0, at(row, 0) * x, at(row, 1) * y, at(row, 2) * x, at(row, 3) * y});
-    return finish(std::move(candidates), view.info, view.input.letterbox);
+    return finish(std::move(candidates), view, std::move(assumed));
   }
   const int64_t cells = cells_of(view.info.strides, view.input);
   if (values.rows() != cells)
@@ -53,7 +59,7 @@ Result<std::vector<Detection>> decode(const HeadView& view) {
                   std::exp(at(row, 3)) * stride});
     }
   }
-  return finish(std::move(candidates), view.info, view.input.letterbox);
+  return finish(std::move(candidates), view, std::move(assumed));
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct OutputTensor {
   float scale = 0;
   int64_t zero_point = 0;
   std::span<const uint8_t> data;
+  // Which output of TFLite_Detection_PostProcess it is (boxes, classes, scores, count); -1: of none.
+  int detection_output = -1;
 };
 
 // What the boxes are measured in: the model's input, and how the picture was put into it.
@@ -40,11 +42,15 @@ struct Detection {
   float box[4] = {0, 0, 0, 0};  // x1, y1, x2, y2 in pixels of the picture before the letterbox; not clipped
 };
 
+inline constexpr int kNoLabels = -1;
+
 // Everything a head looks at.
 struct HeadView {
   std::span<const OutputTensor> outputs;
   const ModelInfo& info;
   const InputGeometry& input;
+  int64_t operator_classes = 0;  // num_classes of TFLite_Detection_PostProcess, when the model has it
+  int label_shift = 0;           // class c has the label c + this, or kNoLabels; decode_with sets it
 
   bool named() const { return !info.head.empty(); }
 };
@@ -58,7 +64,16 @@ enum class HeadTask {
 // What a head reads from the outputs' shapes.
 struct Fit {
   int64_t classes = 0;  // 0: the shapes do not tell
-  bool usual = false;   // exactly the shape that this head mostly has
+  // Whether anything but "the shape would do" speaks for this head. Without that nothing is decoded unless
+  // the head is named. `evidence` says what it is, or what is missing, in words that follow "because".
+  bool supported = false;
+  std::string evidence;
+  std::vector<std::string> assumed;  // what decoding takes for granted and the model does not say
+};
+
+struct Decoded {
+  std::vector<Detection> detections;
+  std::vector<std::string> assumed;  // what the values had to decide, beside Fit::assumed
 };
 
 struct Head {
@@ -70,7 +85,7 @@ struct Head {
   // not asked for.
   std::optional<Fit> (*fit)(const HeadView& view);
   // Of Detect: boxes after the threshold and the suppression within a class. Called when `fit` fits.
-  Result<std::vector<Detection>> (*decode)(const HeadView& view);
+  Result<Decoded> (*decode)(const HeadView& view);
 };
 
 std::span<const Head* const> heads();
@@ -80,14 +95,25 @@ std::vector<std::string> head_names();         // in the order of heads.def, "no
 struct HeadChoice {
   const Head* head = nullptr;  // nullptr: none
   bool by_shapes = true;       // not by name
+  int64_t classes = 0;         // Fit::classes
+  std::vector<std::string> assumed;
 };
 
-// A named head is taken, or Unsupported when the outputs do not fit it. Else the one head whose shapes fit.
-// When several fit, they mostly read different numbers of classes from the same shape: the one that reads 80
-// or 20 (COCO and VOC, which models without labels mostly are), or calls the shape its usual one, is taken,
-// and when that does not leave one, Unsupported names them all. With labels in info the number of classes
-// must be theirs. A task named by info excludes heads of another.
+// A named head is taken, or Unsupported when the outputs do not fit it. Else every head reads the shapes;
+// with labels in info the number of classes must be theirs, and a task named by info excludes heads of
+// another. Of the readings the one that something supports is taken: grids or rows that are those of the
+// strides, together with as many classes as labels, or as COCO or VOC have (80, 20), or what the head itself
+// knows. When that does not leave exactly one, Unsupported names the readings and what would decide.
 Result<HeadChoice> choose_head(const HeadView& view);
+
+// Of a choice that detects: its decoder, with the labels in step with its classes.
+Result<Decoded> decode_with(const HeadChoice& choice, HeadView view);
+
+// How far the labels are ahead of `classes` classes (0: not known): 1 when the first label stands for the
+// background, or numbers begin at 1, and there is a label more than classes.
+int label_shift(const ModelInfo& info, int64_t classes);
+// Whether the labels can be those of `classes` classes. Fewer names fit when the file numbers them.
+bool labels_fit(const ModelInfo& info, int64_t classes);
 
 // choose_head, then its decoder; Unsupported when the head is not a detector's.
 Result<std::vector<Detection>> decode_detections(const HeadView& view);
@@ -98,7 +124,8 @@ struct ClassScore {
   float score = 0;  // the dequantized output, as the model gives it
 };
 
-// The best `count` classes, best first; equal scores keep the order of the classes.
+// The best `count` classes, best first; equal scores keep the order of the classes. Labels that do not fit
+// the number of classes are not used.
 Result<std::vector<ClassScore>> top_classes(const OutputTensor& output, const ModelInfo& info, int count = 5);
 
 }  // namespace peraxis::vision

@@ -5,26 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "vision/heads.hpp"
+#include "vision/json_text.hpp"
 
 namespace peraxis::vision {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxLabels = 100'000;
 constexpr size_t kMaxPriors = 1'000'000;
 constexpr double kMaxVariance = 100;
 constexpr size_t kMaxLevels = 16;
 constexpr int64_t kMaxStride = 4096;
-constexpr size_t kMaxShown = 40;
-constexpr int kMaxDepth = 16;
-
-// The value as JSON text for an error message, shortened.
-std::string shown(const json& value) {
-  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
-  if (text.size() > kMaxShown) text = text.substr(0, kMaxShown) + "...";
-  return text;
-}
 
 template <class... Args>
 tl::unexpected<Error> bad_key(std::string_view name, std::string_view key, fmt::format_string<Args...> format,
@@ -142,6 +133,7 @@ Status read_variances(ModelInfo& info, std::string_view name, const json& value)
     return bad_key(name, "variances", "{} is not a pair [centre, size]", shown(value));
   info.centre_variance = value[0].get<double>();
   info.size_variance = value[1].get<double>();
+  info.variances_stated = true;
   for (const double variance : {info.centre_variance, info.size_variance})
     if (!(variance > 0 && variance <= kMaxVariance))
       return bad_key(name, "variances", "{} is not between 0 and {}", shown(value), kMaxVariance);
@@ -174,7 +166,7 @@ Status read_key(ModelInfo& info, std::string_view name, const std::string& key, 
   } else if (key == "head") {
     info.head = PERAXIS_TRY(read_choice(value, name, key, head_names()));
   } else if (key == "labels") {
-    if (!value.is_null()) info.labels = PERAXIS_TRY(read_labels_key(value, name));
+    if (!value.is_null()) info.set_labels(labels_of(PERAXIS_TRY(read_labels_key(value, name))));
   } else if (key == "strides") {
     info.strides = PERAXIS_TRY(read_strides(value, name));
   } else if (key == "anchors") {
@@ -197,24 +189,13 @@ Status read_key(ModelInfo& info, std::string_view name, const std::string& key, 
 }  // namespace
 
 Result<ModelInfo> parse_model_info(std::string_view text, std::string_view name) {
-  // Printing a value recurses, so nesting is bounded while reading; the real files need four levels.
-  bool too_deep = false;
-  const auto bound_depth = [&](int depth, json::parse_event_t, json&) {
-    too_deep |= depth > kMaxDepth;
-    return !too_deep;
-  };
-  const json root = json::parse(text.begin(), text.end(), bound_depth, /*allow_exceptions=*/false);
-  if (too_deep)
-    return fail(ErrorCode::InvalidArgument, "model info '{}' is nested deeper than {} levels", name,
-                kMaxDepth);
-  if (root.is_discarded()) return fail(ErrorCode::InvalidArgument, "model info '{}' is not JSON", name);
-  if (!root.is_object())
-    return fail(ErrorCode::InvalidArgument, "model info '{}' is {}, not a JSON object", name, shown(root));
+  const json root = PERAXIS_TRY(parse_json_object(text, fmt::format("model info '{}'", name)));
   ModelInfo info;
   for (auto item = root.begin(); item != root.end(); ++item)
     PERAXIS_TRY(read_key(info, name, item.key(), item.value()));
   const bool anchors = root.contains("anchors");
-  info.anchors_stated = anchors || root.contains("strides");
+  info.anchors_stated = anchors;
+  info.strides_stated = root.contains("strides");
   // Heads without anchors have strides only.
   const bool without = info.head == "yolox" || info.head == "yolov8" || info.head == "yolov8-decoded" ||
                        info.head == "pose" || info.head == "segmentation";

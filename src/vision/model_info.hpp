@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "vision/labels.hpp"
 
 namespace peraxis::vision {
 
@@ -28,21 +29,33 @@ struct Prior {
 struct ModelInfo {
   std::string task;  // "detect", "classify", or empty: by shapes
   std::string head;  // a name of heads.def, "none", or empty: by shapes
-  std::vector<std::string> labels;
+  // Heads that the model file itself leaves (its exporter's metadata), and its words; absent: any.
+  std::optional<std::vector<std::string>> candidates;
+  std::string candidates_source;
+  std::vector<std::string> labels;  // set_labels
+  bool labels_background = false;   // Labels::background
+  bool labels_numbered = false;     // Labels::numbered
   std::vector<int> strides = {8, 16, 32};
   std::vector<std::vector<Anchor>> anchors = {
       {{10, 13}, {16, 30}, {33, 23}}, {{30, 61}, {62, 45}, {59, 119}}, {{116, 90}, {156, 198}, {373, 326}}};
-  bool anchors_stated = false;  // strides or anchors are not the defaults above
-  std::string boxes;            // "fractions", "pixels", "cells", or empty: by the values
+  bool strides_stated = false, anchors_stated = false;  // not the defaults above
+  std::string boxes;  // "fractions", "pixels", "cells", or empty: by the values
   // SSD without its post-processing operator.
-  std::vector<Prior> priors;       // one a row; empty: the anchors at the cells of the strides
-  std::string box_order;           // "xywh" or "yxhw"; there is no default
-  double centre_variance = 0.1;    // an offset of 1 is this part of the anchor's side
-  double size_variance = 0.2;      // a logarithm of sizes is multiplied with it
+  std::vector<Prior> priors;     // one a row; empty: the anchors at the cells of the strides
+  std::string box_order;         // "xywh" or "yxhw"; there is no default
+  double centre_variance = 0.1;  // an offset of 1 is this part of the anchor's side
+  double size_variance = 0.2;    // a logarithm of sizes is multiplied with it
+  bool variances_stated = false;
   std::optional<bool> background;  // column 0 of the scores is no class; absent: by the number of labels
   double score = 0.25;             // boxes at or below this are dropped
   double iou = 0.45;               // boxes of one class that overlap more than this are one
   int max_detections = 100;        // the best so many are kept
+
+  void set_labels(Labels given) {
+    labels = std::move(given.names);
+    labels_background = given.background;
+    labels_numbered = given.numbered;
+  }
 };
 
 // The JSON file of --model-info; `name` is for error texts. Keys: those of ModelInfo, all optional; an

@@ -148,7 +148,8 @@ class Picture(CliTest):
         self.write("c.tflite", conv_model(size=(1, 1)))
         self.write("c.json", b'{"somebody": "else"}')
         self.write("p.png", png(np.zeros((3, 4, 3))))
-        report = self.succeeds("run", "c.tflite", "--device", "cpu", "--image", "p.png", "--json").json()
+        report = self.succeeds("run", "c.tflite", "--device", "cpu", "--image", "p.png", "--head", "classification",
+                               "--json").json()
         self.assertEqual(len(report["warnings"]), 1)
         self.assertIn("c.json", report["warnings"][0])
 

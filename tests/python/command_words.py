@@ -80,9 +80,7 @@ def commands(file):
     """All command words of an executable, from its bytes."""
     if file[4:8] != b"PAX1":
         raise ValueError("not an executable")
-    start, size = _vector(file, _follow(file, 0), "File", "content")
-    content = file[start:start + size]
-    root = _follow(content, 0)
+    content, root = _content(file)
     first, count = _vector(content, root, "Content", "buffers")
     for index in range(count):
         buffer = _follow(content, first + 4 * index)
@@ -91,6 +89,20 @@ def commands(file):
             data, length = _vector(content, buffer, "Buffer", "data")
             return list(struct.unpack_from(f"<{length // 8}Q", content, data))
     raise ValueError("no command buffer")
+
+
+def _content(file):
+    """The inner flatbuffer of an executable, and where its root is."""
+    start, size = _vector(file, _follow(file, 0), "File", "content")
+    content = file[start:start + size]
+    return content, _follow(content, 0)
+
+
+def relocations(file):
+    """[(word, addend, buffer)]: the addresses that are put into the command words."""
+    content, root = _content(file)
+    first, count = _vector(content, root, "Content", "relocations")
+    return [struct.unpack_from("<qqi", content, first + 24 * i) for i in range(count)]
 
 
 def tasks(file, inspected):

@@ -1,8 +1,8 @@
 """One int8 layer as numbers: its parameters, the TFLite model made of them, and what each simple strategy must give.
 
-The arithmetic is that of the documents: the reference kernels by litert-arithmetic.md (two roundings in convolutions,
-one in FULLY_CONNECTED), the chip's output converter by npu/hardware.md 9.7 and 9.8, the host's correction by
-npu/corrections.md 5. Which channels share a gain, and that constant channels are written as constants, is taken over from
+The arithmetic is that of the documents: the reference kernels by docs/arithmetic.md (two roundings in convolutions, one in
+FULLY_CONNECTED), the chip's output converter by docs/hardware/dpu.md, the host's correction by
+docs/strategies/max-scale.md. Which channels share a gain, and that constant channels are written as constants, is taken over from
 src/requant: a mistake in that choice is seen only by its effect on the values. Strategies that search their parameters are
 not predicted, and neither are multipliers of 1 and more: one step of the accumulator is then several outputs, and a bound
 or a constant may lie between.

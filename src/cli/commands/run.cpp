@@ -40,7 +40,8 @@ struct Run {
   std::string accuracy, reference, strategy;
   Execution execution;
   std::optional<Interpretation> interpretation;  // with --image
-  std::vector<std::string> files;                // by output; empty without --output-dir
+  FoundInfo info;
+  std::vector<std::string> files;  // by output; empty without --output-dir
   std::string annotated;
   double load_ms = 0, compile_ms = 0, total_ms = 0;
   std::vector<std::string> warnings;
@@ -138,6 +139,12 @@ Json run_json(const RunOptions& options, const Run& run) {
   if (run.interpretation && run.interpretation->choice.head != nullptr)
     out["head"] = {{"name", std::string(run.interpretation->choice.head->name)},
                    {"chosen_by", run.interpretation->choice.by_shapes ? "shapes" : "name"}};
+  if (run.interpretation) {
+    const auto source = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+    out["assumed"] = run.interpretation->assumed;
+    out["model_info_from"] = source(run.info.source);
+    out["labels_from"] = source(run.info.labels_source);
+  }
   if (run.interpretation && run.interpretation->detects()) {
     out["detections"] = Json::array();
     for (const vision::Detection& d : run.interpretation->detections)
@@ -163,10 +170,13 @@ Json run_json(const RunOptions& options, const Run& run) {
   return out;
 }
 
-std::string interpretation_text(const Interpretation& found) {
+std::string interpretation_text(const Interpretation& found, const FoundInfo& info) {
   if (found.choice.head == nullptr) return {};
-  const std::string head = fmt::format("head {} ({})\n", found.choice.head->name,
-                                       found.choice.by_shapes ? "told by the outputs' shapes" : "by name");
+  std::string head = fmt::format("head {} ({})\n", found.choice.head->name,
+                                 found.choice.by_shapes ? "told by the outputs' shapes" : "by name");
+  for (const std::string& text : found.assumed) head += fmt::format("assumed: {}\n", printable(text));
+  if (!info.source.empty()) head += fmt::format("model info: {}\n", printable(info.source));
+  if (!info.labels_source.empty()) head += fmt::format("labels: {}\n", printable(info.labels_source));
   if (found.detects()) {
     if (found.detections.empty()) return head + "no detections\n";
     base::Table table({"class", "score", "x1", "y1", "x2", "y2"});
@@ -191,7 +201,7 @@ void print_run(const RunOptions& options, const Run& run) {
   if (!run.strategy.empty()) text += fmt::format(", accuracy {}, strategy {}", run.accuracy, run.strategy);
   text += fmt::format(", reference {}\n\n", run.reference);
   if (run.interpretation) {
-    const std::string found = interpretation_text(*run.interpretation);
+    const std::string found = interpretation_text(*run.interpretation, run.info);
     if (!found.empty()) text += found + "\n";
   }
   base::Table table({"output", "name", "shape", "type", "scale (zero point)", "file"});
@@ -268,7 +278,7 @@ CliStatus run_command(const RunOptions& options) {
   PERAXIS_TRY(prepare(options, loaded, run));
   compiler::Options build = checked;
   build.model_hash = loaded.hash;
-  const vision::ModelInfo info = PERAXIS_TRY(find_model_info(options.model, options.info, run.warnings));
+  run.info = PERAXIS_TRY(find_model_info(options.model, loaded.embedded, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
   PERAXIS_TRY(calibrate(run.graph, options.build.calibrate, options.threads, build));
   if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
@@ -284,7 +294,8 @@ CliStatus run_command(const RunOptions& options) {
       PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
   if (inputs.picture) {
     const bool stated = !options.info.model_info.empty() || !options.info.head.empty();
-    Result<Interpretation> found = interpret(run.graph, run.execution.outputs, info, inputs.geometry, stated);
+    Result<Interpretation> found =
+        interpret(run.graph, run.execution.outputs, run.info.info, inputs.geometry, stated);
     if (found) {
       run.interpretation = std::move(*found);
       if (!run.interpretation->note.empty()) run.warnings.push_back(run.interpretation->note);

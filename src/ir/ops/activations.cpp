@@ -1,4 +1,4 @@
-// Operators of one tensor (litert-arithmetic.md 4 and 5).
+// Operators of one tensor; their arithmetic is in docs/arithmetic.md#operators, each under its name.
 #include <algorithm>
 #include <cmath>
 

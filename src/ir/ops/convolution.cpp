@@ -1,6 +1,6 @@
-// CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and what FULLY_CONNECTED shares with them (litert-arithmetic.md
-// 2). Where LiteRT accepts a model but reads bytes as another type or skips a zero point, the rule refuses
-// it.
+// CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and what FULLY_CONNECTED shares with them
+// (docs/arithmetic.md#convolutions-in-common). Where LiteRT accepts a model but reads bytes as another type
+// or skips a zero point, the rule refuses it.
 #include <cmath>
 
 #include "ir/ops/rules.hpp"

@@ -1,6 +1,7 @@
-// RESHAPE and its relatives, TRANSPOSE, the paddings, slices and splits (litert-arithmetic.md 7): stored
-// values of any type are copied, quantization parameters are neither used nor compared, except that PAD fills
-// with the output's zero point. The rank limits above 4 are LiteRT's own.
+// RESHAPE and its relatives, TRANSPOSE, the paddings, slices and splits: stored values of any type are
+// copied. Quantization parameters are neither used nor compared, with two exceptions: PAD fills with the
+// output's zero point (docs/arithmetic.md#pad), and PADV2 wants those of its constant equal to the output's.
+// The rank limits above 4 are LiteRT's own.
 #include <algorithm>
 
 #include "ir/ops/rules.hpp"

@@ -1,5 +1,5 @@
-// The custom operator TFLite_Detection_PostProcess (litert-arithmetic.md 8): boxes and class scores in, the
-// four lists of detections out.
+// The custom operator TFLite_Detection_PostProcess (docs/arithmetic.md#detection_post_process): boxes and
+// class scores in, the four lists of detections out.
 #include <cmath>
 
 #include "ir/ops/rules.hpp"

@@ -1,5 +1,5 @@
-// Operators of two tensors, CONCATENATION, and the changes of type: QUANTIZE, DEQUANTIZE and CAST
-// (litert-arithmetic.md 3).
+// Operators of two tensors, CONCATENATION, and the changes of type: QUANTIZE, DEQUANTIZE and CAST. Their
+// arithmetic is in docs/arithmetic.md#operators, each under its name.
 #include <algorithm>
 #include <cmath>
 
@@ -101,7 +101,7 @@ Status verify_squared_difference(const OpView& view) {
                            "(twice the larger input scale)^2 / (2^14 * output scale)");
 }
 
-// LiteRT refuses a slope that makes the output larger than the input.
+// LiteRT refuses slopes whose shape would make the output larger than the input.
 Status verify_prelu(const OpView& view) {
   const Types kTypes = {DataType::Float32, DataType::Int8, DataType::UInt8};
   PERAXIS_TRY(view.expect_counts(2, 2));

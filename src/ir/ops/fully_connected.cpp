@@ -1,4 +1,5 @@
-// FULLY_CONNECTED (litert-arithmetic.md 2): weights [units, columns]; the input is read as rows of `columns`.
+// FULLY_CONNECTED (docs/arithmetic.md#fully_connected): weights [units, columns]; the input is read as rows
+// of `columns`.
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {

@@ -1,6 +1,6 @@
-// Operators that pick, stack, spread or make values (litert-arithmetic.md 7): GATHER, GATHER_ND, PACK,
-// UNPACK, the block rearrangements, BROADCAST_TO, SHAPE, FILL and RANGE. Any type; quantization plays no
-// part, except that SPACE_TO_BATCH_ND fills with the output's zero point.
+// Operators that pick, stack, spread or make values: GATHER, GATHER_ND, PACK, UNPACK, the block
+// rearrangements, BROADCAST_TO, SHAPE, FILL and RANGE. Any type; quantization plays no part, except that
+// SPACE_TO_BATCH_ND fills with the output's zero point (docs/arithmetic.md#space_to_batch_nd).
 #include <algorithm>
 
 #include "ir/ops/rules.hpp"

@@ -1,4 +1,5 @@
-// BATCH_MATMUL (litert-arithmetic.md 2): the last two dimensions are matrices, the ones before broadcast.
+// BATCH_MATMUL (docs/arithmetic.md#batch_matmul): the last two dimensions are matrices, the ones before
+// broadcast.
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {

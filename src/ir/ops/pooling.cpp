@@ -1,5 +1,6 @@
-// AVERAGE_POOL_2D, MAX_POOL_2D, RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR (litert-arithmetic.md 6). They
-// work on stored values: differing parameters of input and output are accepted and ignored, as LiteRT does.
+// AVERAGE_POOL_2D, MAX_POOL_2D, RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR. They work on stored values:
+// differing parameters of input and output are accepted and ignored, as LiteRT does
+// (docs/arithmetic.md#average_pool_2d).
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {

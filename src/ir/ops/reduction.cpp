@@ -1,4 +1,5 @@
-// MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN and TOPK_V2 (litert-arithmetic.md 6).
+// MEAN, SUM, REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN and TOPK_V2. Their arithmetic is in
+// docs/arithmetic.md#operators, each under its name.
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {

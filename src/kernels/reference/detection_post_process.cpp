@@ -1,5 +1,6 @@
 // TFLite_Detection_PostProcess: boxes around anchors are decoded, suppressed by overlap and listed with their
-// classes. Decoding is in double, rounded to float32; overlaps are in float32 (litert-arithmetic.md 8).
+// classes. Decoding is in double, rounded to float32; overlaps are in float32
+// (docs/arithmetic.md#detection_post_process).
 #include <algorithm>
 #include <cmath>
 #include <numeric>

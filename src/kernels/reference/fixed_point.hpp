@@ -1,5 +1,5 @@
-// Fixed-point functions of SOFTMAX, DIV and RSQRT. Q5.26 means a real value times 2^26. All products are
-// doubling high multiplications and all sums wrap.
+// Fixed-point functions of SOFTMAX, DIV and RSQRT (docs/arithmetic.md#fixed-point-functions). Q5.26 means a
+// real value times 2^26. All products are doubling high multiplications and all sums wrap.
 #pragma once
 
 #include <bit>

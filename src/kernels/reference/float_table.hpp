@@ -1,5 +1,5 @@
 // Functions that LiteRT computes in float32 and tabulates: 256 entries for 8-bit tensors, 513 with
-// interpolation for int16 ones (litert-arithmetic.md 4).
+// interpolation for int16 ones (docs/arithmetic.md#tables-of-a-float-function).
 #pragma once
 
 #include <cmath>
@@ -24,7 +24,7 @@ Status tabulate_8_bit(const Context& context, Function function) {
   });
 }
 
-struct LinearRange {  // values low + scale * (stored - lowest stored)
+struct LinearRange {  // real = scale * (stored - zero_point)
   double scale = 1.0;
   int32_t zero_point = 0;
 };

@@ -1,5 +1,5 @@
 // LOGISTIC and TANH of int16 interpolate one table of 256 values of the sigmoid in steps of 1/24, in units of
-// 2^-16 (litert-arithmetic.md 4).
+// 2^-16 (docs/arithmetic.md#the-sigmoid-table-of-int16).
 #pragma once
 
 #include <array>
@@ -37,8 +37,8 @@ inline int32_t interpolated_sigmoid(const std::array<int32_t, 256>& table, uint3
   return left * (1 << bits) + static_cast<int32_t>(between) * (right - left);
 }
 
-// The factor that brings a stored value to steps of 1/3 * 2^-12 (a scale of 2^-12 needs 3), as a multiplier
-// below 2^15 and a right shift.
+// The factor that brings a stored value to steps of 2^-12 / 3 (a scale of 2^-12 needs 3), as a multiplier and
+// a right shift.
 struct SigmoidScale {
   int32_t multiplier = 3;
   int shift = 0;

@@ -1,6 +1,6 @@
 // SOFTMAX along the last axis. float32: exponentials of the C library. int16: two tables. 8 bits, in fixed
-// point: exponentials of the distance to the row's maximum, their sum in Q12.19, one reciprocal a row. The
-// result is always in units of 1/256.
+// point: exponentials of the distance to the row's maximum, their sum in Q12.19, one reciprocal a row; the
+// result is in units of 1/256 whatever the output's scale says.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -87,7 +87,7 @@ void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, in
   for (int64_t i = 0; i < depth; ++i) out.set(at + i, exponentials[static_cast<size_t>(i)] / sum);
 }
 
-// The exponential over 10 below 0 and 1 / (1 + x) for x of 0 to 1, as LiteRT tabulates them for int16.
+// The exponential from -10 to 0, and 1 / (1 + x) for x from 0 to 1, as LiteRT tabulates them for int16.
 struct Int16Tables {
   std::array<int16_t, 513> exponential, reciprocal;
   num::Multiplier step;

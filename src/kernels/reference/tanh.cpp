@@ -1,4 +1,5 @@
-// TANH: the C library's function in float32, tabulated for 8-bit tensors; int16 takes the table of LOGISTIC.
+// TANH: the C library's float32 function on float32 tensors, a table on 8-bit ones; int16 takes the table of
+// LOGISTIC.
 #include "kernels/reference/float_table.hpp"
 #include "kernels/reference/sigmoid_table.hpp"
 #include "kernels/registry.hpp"

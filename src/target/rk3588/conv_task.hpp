@@ -13,7 +13,7 @@ struct SymbolicAddress {
   int64_t offset = 0;
 };
 
-// The DPU's arithmetic of one task (npu/hardware.md 9). Per channel c:
+// The DPU's arithmetic of one task (docs/hardware/dpu.md#order-of-the-stages). Per channel c:
 //   v = sat32(shift_ties_even((sum + A[c]) * C[c], bs_shift))      multiply; else v = sum + A[c]
 //   v = v + bn_addend; v = max(v, 0); v = min(v, relux)            relu
 //   y = sat8(round(v * out_scale / 2^out_shift) + out_offset)      round: ties even or away
@@ -35,15 +35,15 @@ struct DpuParams {
   bool records() const { return multiply && scalar_factor == 0; }
 };
 
-// A second tensor of the output's shape that the task adds to what DpuParams makes. That is a whole number of
-// steps of the convolution's own output then (out_scale 1, out_shift 0), kept to its range by BS instead of
-// BN:
+// A second tensor of the output's shape that the task adds to what DpuParams makes. DpuParams then makes
+// whole steps of the convolution's own output (out_scale 1, out_shift 0); BS keeps them to its range, not BN:
 //   v = min(max(v, 0), relux)                     relu, relux; then
 //   v = v * factor + constant                     BN
 //   v = v + (e + offset) * operand_factor         e: the second tensor
 //   v = max(v, 0)                                 relu of the sum
 //   y = sat8(round_half_away(v * out_scale / 2^out_shift) + out_offset)
-// MRDMA reads the even surfaces of 16 channels and ERDMA the odd ones (npu/hardware.md 11.4).
+// MRDMA reads the even surfaces of 16 channels and ERDMA the odd ones
+// (docs/hardware/dpu_rdma.md#fused-addition).
 struct AddedTensor {
   SymbolicAddress address;  // the atom of the tile's first output
   int64_t plane = 0;        // atoms from one surface to the next

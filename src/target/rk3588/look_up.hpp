@@ -1,6 +1,6 @@
 // The look-up table of the DPU's EW stage as a function of one 8-bit value. The ranges are those of every
-// captured vendor stream and of the fp16 measurements (npu/hardware.md 12, corrections.md 7.2 item 19): LE
-// spans -16384..0, LO 0..16384, each 512 steps of 32, and a linear interpolation between two entries.
+// captured vendor stream and of the fp16 measurements (docs/hardware/dpu.md#look-up-table): LE spans
+// -16384..0, LO 0..16384, each 512 steps of 32, and a linear interpolation between two entries.
 //
 // Value q is looked up at x = q * 128 + 64. Four steps belong to each value, their entries are equal, and x
 // is where the third begins: from 64 below x to 32 above it the table is flat. So neither the rounding of the

@@ -17,7 +17,7 @@
 
 namespace peraxis::rk3588 {
 
-// Stream targets (npu/hardware.md 1.1). Bit 0 of the target marks a register write.
+// Stream targets (docs/hardware/pc.md#command-words). Bit 0 of the target marks a register write.
 enum class Block : uint16_t {
   PC = 0x0100,
   CNA = 0x0200,
@@ -157,7 +157,7 @@ constexpr const RegisterInfo* find_register(Block block, uint16_t offset) {
   return nullptr;
 }
 
-// A command word: target [63:48] | value [47:16] | offset [15:0] (npu/hardware.md 3.1).
+// A command word: target [63:48] | value [47:16] | offset [15:0] (docs/hardware/pc.md#command-words).
 constexpr uint64_t command_word(uint16_t target, uint32_t value, uint16_t offset) {
   return uint64_t{target} << 48 | uint64_t{value} << 16 | offset;
 }

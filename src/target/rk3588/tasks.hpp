@@ -12,8 +12,9 @@
 
 namespace peraxis::rk3588 {
 
-// PPU: every output is the maximum of a window; padded positions never win (npu/corrections.md 7.1 item 5).
-// Or the average of a window without padding (npu/hardware.md 14.3).
+// PPU: every output is the maximum of a window, where padded positions never win
+// (docs/hardware/ppu.md#maximum-and-minimum), or the average of a window without padding
+// (docs/hardware/ppu.md#average).
 struct PoolTask {
   bool average = false;
   int64_t in_width = 0, in_height = 0;
@@ -64,7 +65,7 @@ struct TableTask {
 };
 
 // DPU alone, one surface: every pixel becomes `rows` x `columns`. Captured and replayed with 2 x 2
-// (npu/corrections.md 7.2 item 17); other numbers are other values of the same fields, of 3 bits each.
+// (docs/hardware/dpu.md#enlarging-a-map); other numbers are other values of the same fields, of 3 bits each.
 struct UpsampleTask {
   int64_t width = 0, height = 0;  // of the input
   int64_t rows = 2, columns = 2;  // 1..8

@@ -12,7 +12,7 @@ namespace {
 
 using namespace rk3588;
 
-// The worked convolution of the hardware document (npu/hardware.md 16.1): 3x3, 32x32, 32 -> 64 channels.
+// The convolution of docs/hardware/worked-convolution.md: 3x3, 32x32, 32 -> 64 channels.
 ConvTask worked_example() {
   ConvTask t;
   t.in_width = t.in_height = 32;
@@ -79,14 +79,30 @@ TEST(Convolution, ReadsAnAddedTensorAsTheCaptureDoes) {
   EXPECT_EQ(addresses[0x5018].offset, 0x1000);
   EXPECT_EQ(addresses[0x5038].allocation, 3);
   EXPECT_EQ(addresses[0x5038].offset, 0x1C40);
-  // A tile of 7 rows keeps the whole map's planes: 2 * 196 - 98 atoms.
-  t.out_height = 7;
-  program = convolution(t);
-  ASSERT_TRUE(program) << program.error().text();
-  r = registers_of(*program);
-  EXPECT_EQ(r[0x5040], 294U << 4);
-  EXPECT_EQ(r[0x504C], 294U << 4);
-  EXPECT_EQ(r[0x506C], 294U << 4);
+}
+
+// Tiles keep the operand's plane in EW_SURF_STRIDE; the notches lead from a tile's end to the surface after
+// next. As two tasks of Mesa's whole_mobilenet_v2 have it (16 and 17: 40 and 16 rows of 56) and, with a plane
+// that is larger than the map, a vendor block for 5 x 5 pixels (docs/hardware/dpu_rdma.md#fused-addition).
+TEST(Convolution, AddsATensorThatIsLargerThanTheTask) {
+  struct Case {
+    int64_t width, rows, plane;
+    uint32_t stride, notch;
+  };
+  for (const Case& c : {Case{56, 40, 3136, 0xC400, 0xFC00}, Case{56, 16, 3136, 0xC400, 0x15000},
+                        Case{5, 5, 28, 28 << 4, 31 << 4}}) {
+    ConvTask t = worked_example();
+    t.out_width = c.width;
+    t.out_height = c.rows;
+    t.out_plane = c.plane;
+    t.added = AddedTensor{{3, 0x1000}, c.plane, 1, 0, 0, 0x7222, false, 0x74DE, 23, 2};
+    const Result<Program> program = convolution(t);
+    ASSERT_TRUE(program) << program.error().text();
+    auto r = registers_of(*program);
+    EXPECT_EQ(r[0x5040], c.stride);
+    EXPECT_EQ(r[0x504C], c.notch);
+    EXPECT_EQ(r[0x506C], c.notch);
+  }
 }
 
 // BS keeps the convolution to its range, BN scales it for the sum: the vendor's ReLU6 bits (0x92) in BS, and
@@ -246,7 +262,7 @@ TEST(RegisterTable, FieldsOfARegisterDoNotOverlap) {
 }
 
 TEST(NextAmount, CountsPairsOfWords) {
-  // Odd lengths round up: 73 words need 37 pairs (corrections.md 7.2 item 11).
+  // Odd lengths round up: 73 words need 37 pairs (docs/hardware/pc.md#the-tail-of-a-program).
   EXPECT_EQ(static_cast<uint32_t>(*next_amount(130) >> 16), 64U);
   EXPECT_EQ(static_cast<uint32_t>(*next_amount(73) >> 16), 36U);
 }
@@ -256,7 +272,7 @@ TEST(NextAmount, CountsPairsOfWords) {
 TEST(Convolution, TransposedAsTheVendorsStream) {
   ConvTask t = worked_example();
   t.in_width = t.in_height = 5;
-  t.in_plane = 28;  // the vendor rounds planes of internal tensors up to 4 pixels (corrections.md 7.1 item 7)
+  t.in_plane = 28;  // the vendor rounds planes of internal tensors up to 4 pixels
   t.in_channels = t.in_channels_real = 16;
   t.pad_left = t.pad_top = 2;
   t.pad_value = 3;
@@ -338,7 +354,7 @@ TEST(Convolution, PackedAsTheVendorsStream) {
 }
 
 // A row tile of a larger picture (vendor tiling.csv, 640x640x3, second task): entries and grains of the tile,
-// jump of the whole picture. Other channel counts are other modes (npu/hardware.md 5.3).
+// jump of the whole picture. Other channel counts are other modes (docs/hardware/cna.md#packed-pixels).
 TEST(Convolution, PackedTilesAndChannels) {
   ConvTask t = worked_example();
   t.packed = 3;
@@ -358,7 +374,7 @@ TEST(Convolution, PackedTilesAndChannels) {
   }
 }
 
-// npu/hardware.md 5.1: the dilation fields hold d - 1; a window must be there before the MACs start.
+// docs/hardware/cna.md#limits: the dilation fields hold d - 1; a window must be there before the MACs start.
 TEST(Convolution, Dilation) {
   ConvTask t = worked_example();
   t.dilation_x = 2;
@@ -370,7 +386,8 @@ TEST(Convolution, Dilation) {
   EXPECT_FALSE(convolution(t));
 }
 
-// npu/hardware.md 5.2, line mode: the step between lines, and from a line's end to the next surface.
+// docs/hardware/cna.md#feature-addresses, line mode: the step between lines, and from a line's end to the
+// next surface.
 TEST(Convolution, LinesOneByOne) {
   ConvTask t = worked_example();
   t.line = 96;

@@ -1,5 +1,7 @@
 #include "cube_cases.hpp"
 
+#include <algorithm>
+
 #include "ir/shape.hpp"
 
 namespace peraxis::kernels {

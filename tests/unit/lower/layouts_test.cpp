@@ -7,7 +7,7 @@
 namespace peraxis::lower {
 namespace {
 
-// Against the index formula of the hardware document, written out: block, tap, kernel, channel.
+// Against the order of docs/hardware/weights.md#direct-convolution, written out: block, tap, kernel, channel.
 TEST(DirectWeights, FollowTheBlockOrder) {
   const int64_t out = 64, in = 80, kh = 3, kw = 2;
   auto value = [](int64_t o, int64_t ky, int64_t kx, int64_t i) {

@@ -146,11 +146,11 @@ Program lookup_program() {
 }
 
 Program max_pool_program() {
-  return pool_program(0x11, 0x1111);
+  return pool_program(0x11, 0x1011);
 }
 
 Program average_pool_program() {
-  Program p = pool_program(0x10, 0x1111);
+  Program p = pool_program(0x10, 0x1011);
   write(p, {{0x6044, 77}});
   return p;
 }
@@ -187,6 +187,12 @@ Program conv_add_program() {
             {0x5044, 0x7D00},
             {0x504C, 30 << 4},
             {0x506C, 30 << 4}});
+  return p;
+}
+
+Program conv_add_padded_program() {
+  Program p = conv_add_program();
+  write(p, {{0x5038, kSecond + 40 * 16}, {0x5040, 40 << 4}, {0x504C, 50 << 4}, {0x506C, 50 << 4}});
   return p;
 }
 

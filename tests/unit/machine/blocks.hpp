@@ -22,6 +22,8 @@ Program unpool_program();
 // Convolutions: a layer that loads what the program reads.
 Layer add_layer();
 Program conv_add_program();
+// The same with surfaces of the tensor 40 atoms apart in place of 30.
+Program conv_add_padded_program();
 Layer packed_layer();
 Program packed_program();
 Layer deconv_layer();

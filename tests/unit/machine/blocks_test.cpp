@@ -9,6 +9,8 @@
 namespace peraxis::machine::test {
 namespace {
 
+using namespace rk3588;
+
 struct Tensors {
   std::vector<uint8_t> first, second, output;
   int64_t a(int64_t atom, int64_t lane) const { return signed_byte(first, atom, lane); }
@@ -107,6 +109,63 @@ TEST(Blocks, RepeatsPixels) {
     for (int64_t x = 0; x < 10; ++x)
       for (int64_t i = 0; i < 16; ++i)
         ASSERT_EQ(t.out(y * 10 + x, i), t.a(y / 2 * 5 + x / 2, i)) << y << ' ' << x;
+}
+
+// The windows need one row of padding above and below and one column on the left.
+TEST(Blocks, RefusesPaddingThatNoWindowReaches) {
+  for (const uint32_t padding : {0x1111U, 0x2011U}) {
+    Program p = max_pool_program();
+    *p.find(0x6040) = padding;
+    Bench bench;
+    load_tensors(bench, 5);
+    bench.add_words(kCommands, p.words());
+    const auto result = bench.run(static_cast<uint32_t>(p.words().size()));
+    ASSERT_FALSE(result) << padding;
+    EXPECT_NE(result.error().text().find("PPU.POOLING_PADDING_CFG"), std::string::npos)
+        << result.error().text();
+  }
+}
+
+// The output of a convolution that adds a tensor of 4 surfaces, `plane` atoms apart; or the refusal.
+struct Added {
+  std::vector<uint8_t> output;
+  std::string refusal;
+};
+Added run_added(Program program, int64_t plane, Options options = {}) {
+  Bench bench(options);
+  bench.load(add_layer(), random_data(add_layer(), 21));
+  std::mt19937 rng(3);
+  std::vector<uint8_t> second(4096, 0x5A);
+  for (int64_t surface = 0; surface < 4; ++surface)
+    for (int64_t i = 0; i < 30 * 16; ++i)
+      second[static_cast<size_t>(surface * plane * 16 + i)] = static_cast<uint8_t>(rng());
+  bench.add(kSecond, second, true, "second");
+  bench.add_words(kCommands, program.words());
+  const auto result = bench.run(static_cast<uint32_t>(program.words().size()));
+  return result ? Added{bench.bytes(kOutput), ""} : Added{{}, result.error().text()};
+}
+
+TEST(Blocks, AddsATensorWhosePlaneIsLargerThanTheMap) {
+  const Added plain = run_added(conv_add_program(), 30), padded = run_added(conv_add_padded_program(), 40);
+  ASSERT_EQ(plain.refusal, "");
+  ASSERT_EQ(padded.refusal, "");
+  EXPECT_EQ(plain.output, padded.output);
+  EXPECT_NE(run_added(conv_add_padded_program(), 30).output, padded.output);
+}
+
+// EW_SURF_STRIDE is the plane; what the notch says, the plane of the map or none at all contradicts it.
+TEST(Blocks, TheOperandsPlaneAndNotchMustAgree) {
+  const Added right = run_added(conv_add_padded_program(), 40);
+  Options unread;
+  unread.switches.ew_surf_stride_unread = true;
+  for (const uint32_t plane : {50, 30, 0}) {
+    Program p = conv_add_padded_program();
+    p.set(DPU_RDMA::EW_SURF_STRIDE::EW_SURF_STRIDE(plane));
+    EXPECT_NE(run_added(p, 40).refusal.find("DPU_RDMA.EW_SURF_STRIDE"), std::string::npos) << plane;
+    const Added other = run_added(p, 40, unread);
+    EXPECT_EQ(other.refusal, "");
+    EXPECT_EQ(other.output, right.output);
+  }
 }
 
 struct Convolution {

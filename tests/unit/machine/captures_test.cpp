@@ -23,10 +23,10 @@ fs::path shared() {
 
 struct MesaCase {
   const char* name;
-  bool byte0 = false;      // Mesa's depthwise programs set byte 0 of the pad value only (item 2)
-  bool drop = false;       // the output buffer is too small for the dummy channels (item 16)
-  bool ignore_ow = false;  // item 22
-  bool by_orig = false;    // item 23
+  bool byte0 = false;      // Mesa's depthwise programs set byte 0 of the pad value only
+  bool drop = false;       // the output buffer is too small for the dummy channels
+  bool ignore_ow = false;  // BS_OW_OP is written beside records and meant to do nothing
+  bool by_orig = false;    // the last weight block is as high as ORIG_CHANNEL says
   int max = 1;             // largest difference from TFLite
   int percent = 1;         // of outputs that may differ
 };
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(
                     MesaCase{"u8_conv3x3_xz0_10x10x16_oc16.mesa"},
                     MesaCase{"u8_conv3x3s2_17x17x16_oc16.mesa"}, MesaCase{"u8_conv3x3s2_32x32x3_oc8.mesa"},
                     MesaCase{"u8_conv5x5_12x12x16_oc16.mesa"}, MesaCase{"u8_conv3x3_ic1_28x28x1_oc8.mesa"},
-                    // The fused addition leaves the int8 step of the convolution out (corrections 7.4).
+                    // The fused addition leaves the int8 step of the convolution out.
                     MesaCase{"u8_resda_14x14x32_s0213016.mesa", true, false, false, false, 82, 28},
                     MesaCase{"u8_resda_14x14x32_s0244231.mesa", true, false, false, false, 82, 28},
                     MesaCase{"u8_resda_7x7x64_s0244231.mesa", true, false, false, false, 82, 28},

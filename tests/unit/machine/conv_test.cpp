@@ -248,7 +248,7 @@ TEST(Conv, LongSumsTakeThePlainPath) {
   check(l);
 }
 
-// Worked examples of the hardware document, C.1: OUT_CVT on given accumulators.
+// The worked examples of docs/hardware/dpu.md#out_cvt-the-output-converter, on given accumulators.
 TEST(OutCvt, WorkedTable) {
   struct Row {
     int32_t a, scale;
@@ -271,7 +271,7 @@ TEST(OutCvt, WorkedTable) {
     }
 }
 
-// E1: the three readings of a tie with an odd output zero point.
+// The readings of a tie with an odd output zero point (docs/hardware/dpu.md#guessed).
 TEST(OutCvt, TieSwitches) {
   Layer l = shape(1, 1, 16, 32, 1);
   l.bs = {};
@@ -301,7 +301,7 @@ TEST(Conv, IgnoredOwOperand) {
   Layer l = shape(4, 5, 16, 32);
   l.data_use = 7;
   l.bs = bias_and_scale(14);
-  l.ow = 31;  // as the streams of item 22 write it: channels - 1, meant to do nothing
+  l.ow = 31;  // as one driver's streams write it: channels - 1, meant to do nothing
   const Data data = random_data(l, 9);
   Options options;
   options.switches.ignore_ow_op_with_records = true;

@@ -1,6 +1,6 @@
 // A small emitter for the tests: one convolution layer as logical arrays, its program register by register
-// in the order of Appendix A.1, its memory image, and the expected output from plain integer arithmetic.
-// Shares nothing with the machine but the register table.
+// in the order of the working drivers, its memory image, and the expected output from plain integer
+// arithmetic. Shares nothing with the machine but the register table.
 #pragma once
 
 #include <cstdint>

@@ -141,6 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"interrupt_mask", direct(), 0x0020, 0, "only the kernel"},
                     Case{"pointer", direct(), 0x4004, 0xC, "DPU.S_POINTER"},
                     Case{"core_index", direct(), 0x3004, 0x1000000E, "hangs the chip"},
+                    Case{"unnamed_core", direct(), 0x3030, 1, "CORE.UNNAMED_3030"},
+                    Case{"unnamed_dpu", direct(), 0x40C4, 1, "DPU.UNNAMED_40C4"},
                     Case{"pad_too_large", direct(), 0x1068, 0x13, "PAD_CON0"}),
     [](const testing::TestParamInfo<Case>& test) { return test.param.name; });
 

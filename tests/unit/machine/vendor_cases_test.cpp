@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Captures, VendorCases,
                                          "fx_resize2x", "fx_first6x6", "fx_deconv4x4"),
                          [](const testing::TestParamInfo<const char*>& test) { return test.param; });
 
-// The recorded model adds half before it shifts; the measured rule rounds ties to even (item 24).
+// The recorded model adds half before it shifts; the measured rule rounds ties to even.
 TEST(VendorTies, QdqChainNeedsUp) {
   check("qdq_chain", with_ties(Ties::Up), 0, 0);
   check("qdq_chain", {}, 13, 1);

@@ -1,5 +1,5 @@
 // Parameters of averages, tried for every sum: the DPU's output against LiteRT's own formulas
-// (litert-arithmetic.md 6), written out here once more.
+// (docs/arithmetic.md#average_pool_2d, docs/arithmetic.md#mean), written out here once more.
 #include "requant/average.hpp"
 
 #include <gtest/gtest.h>
@@ -107,7 +107,8 @@ TEST(AverageParameters, Stages) {
   }
 }
 
-// npu/hardware.md 14.3: without ties the PPU is equal; with an even number of values ties go elsewhere.
+// docs/hardware/ppu.md#average: without ties the PPU is equal; with an even number of values ties go
+// elsewhere.
 TEST(PpuAverage, DiffersInTiesOnly) {
   for (const int64_t side : {1, 2, 3, 4, 5, 6, 7, 8}) {
     const int64_t count = side * side;

@@ -13,7 +13,7 @@ namespace {
 using testing::LayerShape;
 using testing::random_layer;
 
-// The worked table of the hardware document (npu/hardware.md C.1): scale, shift, rounding, offset.
+// The worked examples of docs/hardware/dpu.md#out_cvt-the-output-converter: scale, shift, rounding, offset.
 TEST(HardwareOutput, MatchesTheWorkedExamples) {
   struct Row {
     int64_t a;

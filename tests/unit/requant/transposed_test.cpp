@@ -1,5 +1,5 @@
 // What a transposed convolution's sums can reach: by trying every output, with the taps that the scattering
-// definition (litert-arithmetic.md 2) gives it.
+// definition (docs/arithmetic.md#transpose_conv) gives it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -146,7 +146,7 @@ TEST(Layout, GatherTakesEachChannelFromItsRegionAndSlot) {
       }
 }
 
-// litert-arithmetic.md 1: multiplier 1/2 has mantissa 2^30 and exponent 0; 1/4 has exponent -1.
+// docs/arithmetic.md#two-roundings: multiplier 1/2 has mantissa 2^30 and exponent 0; 1/4 has exponent -1.
 TEST(Requantize, TwoRoundingsOnTies) {
   exe::HostStep step;
   step.rounding = exe::Rounding::Two;

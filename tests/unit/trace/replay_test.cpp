@@ -145,6 +145,30 @@ TEST(ReplayPrograms, ReadBeforeWrittenIsAFindingWhenAskedFor) {
     ASSERT_EQ(result->tensors[0].values[i], static_cast<uint8_t>(want[i])) << i;
 }
 
+// As Mesa writes 8-wide maps: features twice as wide as the rows that are fetched.
+TEST(ReplayPrograms, NamesTwoWidthsOfOneMap) {
+  Layer l = layer();
+  l.kh = l.kw = 1;
+  l.pt = l.pl = 0;
+  Capture capture = two_tiles(l, random_data(l, 5), true);
+  auto result = replay(capture);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(result->ok()) << result->refusal;
+  EXPECT_TRUE(result->notes.empty());
+  std::vector<uint8_t>& words = capture.buffers[0].before;
+  for (size_t at = 0; at + 8 <= words.size(); at += 8)
+    if (words[at] == 0x20 && words[at + 1] == 0x10 && words[at + 6] == 0x01 && words[at + 7] == 0x02)
+      words[at + 4] = static_cast<uint8_t>(2 * words[at + 4]);  // DATAIN_WIDTH
+  result = replay(capture);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(result->ok()) << result->refusal;
+  ASSERT_EQ(result->notes.size(), 2U);
+  EXPECT_EQ(result->notes[1],
+            fmt::format("task 1: CNA.DATA_SIZE0.DATAIN_WIDTH is {}, FC_DATA_SIZE0.DMA_WIDTH {}: rows are "
+                        "fetched with the second",
+                        2 * l.w, l.w));
+}
+
 TEST(ReplayPrograms, WorkIsBounded) {
   const Data data = random_data(layer(), 5);
   Capture capture = two_tiles(layer(), data, true);

@@ -54,6 +54,20 @@ TEST(Yolox, PixelsWhenAValueIsAbove16) {
   expect_box((*found)[0], 15, 5, 25, 11);
 }
 
+TEST(Yolox, SaysTheUnitItTakes) {
+  const Tensor<float> head = float_tensor({1, 8, 7});
+  ModelInfo info = small_info();
+  const std::vector<OutputTensor> outputs = {head.view()};
+  const HeadView view{outputs, info, kInput};
+  const auto choice = choose_head(view);
+  ASSERT_TRUE(choice) << choice.error().text();
+  EXPECT_THAT(
+      decode_with(*choice, view)->assumed,
+      testing::ElementsAre(HasSubstr("'yolox'"), AllOf(HasSubstr("boxes in cells"), HasSubstr("\"boxes\""))));
+  info.boxes = "cells";
+  EXPECT_THAT(decode_with(*choice, view)->assumed, testing::ElementsAre(HasSubstr("'yolox'")));
+}
+
 TEST(Yolox, UnitsCanBeStated) {
   Tensor<float> head = float_tensor({1, 8, 7});
   set_row(head, 0, {0.5f, 0.25f, 0.5f, 1, 1, 1, 0});

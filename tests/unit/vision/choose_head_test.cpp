@@ -21,7 +21,7 @@ TEST(ChooseHead, YoloV5) {
   EXPECT_EQ(head_of({{1, 80, 80, 255}, {1, 40, 40, 255}, {1, 20, 20, 255}}), "yolov5");
   EXPECT_EQ(head_of({{1, 20, 20, 75}, {1, 80, 80, 75}, {1, 40, 40, 75}}), "yolov5");
   EXPECT_EQ(head_of({{1, 25200, 85}}), "yolov5-decoded");
-  EXPECT_EQ(head_of({{1, 6300, 85}}), "yolov5-decoded");
+  EXPECT_EQ(head_of({{1, 6300, 85}}, {}, {320, 320, {}}), "yolov5-decoded");
   EXPECT_EQ(head_of({{1, 80, 80, 255}, {1, 40, 40, 255}, {1, 20, 20, 75}}), "none");
   EXPECT_EQ(head_of({{1, 80, 80, 256}, {1, 40, 40, 256}, {1, 21, 20, 256}}), "none");
   EXPECT_EQ(head_of({{2, 6300, 85}}), "none");
@@ -56,7 +56,7 @@ TEST(ChooseHead, YoloV8Maps) {
 
 TEST(ChooseHead, Others) {
   EXPECT_EQ(head_of({{1, 1001}}), "classification");
-  EXPECT_EQ(head_of({{1, 1, 1, 10}}), "classification");
+  EXPECT_EQ(head_of({{1, 1, 1, 10}}, labelled(10)), "classification");
   EXPECT_EQ(head_of({{1, 1118, 4}, {1, 1118, 2}}), "ssd");
   EXPECT_EQ(head_of({{1, 1118, 2}, {1, 1118, 4}}), "ssd");
   EXPECT_EQ(head_of({{1, 1118, 4}, {1, 1117, 2}}), "none");
@@ -90,10 +90,10 @@ TEST(ChooseHead, RefusesWhatCannotBeToldAndNamesTheCandidates) {
 TEST(ChooseHead, ObeysLabelsTaskAndHead) {
   ModelInfo info = labelled(2);
   EXPECT_EQ(head_of({{1, 6300, 85}}, info), "none");
-  EXPECT_EQ(head_of({{1, 6300, 7}}, info), "yolov5-decoded");
-  EXPECT_EQ(head_of({{1, 8, 8, 21}, {1, 4, 4, 21}, {1, 2, 2, 21}}, info), "yolov5");
+  EXPECT_EQ(head_of({{1, 25200, 7}}, info), "yolov5-decoded");
+  EXPECT_EQ(head_of({{1, 80, 80, 21}, {1, 40, 40, 21}, {1, 20, 20, 21}}, info), "yolov5");
   info.head = "none";
-  EXPECT_EQ(head_of({{1, 6300, 7}}, info), "none");
+  EXPECT_EQ(head_of({{1, 25200, 7}}, info), "none");
   info.head = "yolov5";
   EXPECT_THAT(head_of({{1, 6300, 7}}, info),
               AllOf(StartsWith("refused: head 'yolov5'"), HasSubstr("[1, 6300, 7]"), HasSubstr("2 labels"),
@@ -106,6 +106,108 @@ TEST(ChooseHead, ObeysLabelsTaskAndHead) {
   EXPECT_EQ(head_of({{1, 10}}, info), "classification");
   info.task = "detect";
   EXPECT_EQ(head_of({{1, 10}}, info), "none");
+}
+
+// A shape alone is no reason to draw boxes: grids or rows must be those of the strides, and something must
+// speak for the number of classes.
+TEST(ChooseHead, NothingIsDecodedWithoutEvidence) {
+  const auto refused_as = [](const char* head) {
+    return AllOf(StartsWith("refused"), HasSubstr(fmt::format("head {} (", head)),
+                 HasSubstr(fmt::format("--head {}", head)));
+  };
+  // One class, no labels: with anchors of another network boxes would be nonsense.
+  EXPECT_THAT(head_of({{1, 80, 80, 18}, {1, 40, 40, 18}, {1, 20, 20, 18}}), refused_as("yolov5"));
+  EXPECT_THAT(head_of({{1, 80, 80, 18}, {1, 40, 40, 18}, {1, 20, 20, 18}}), HasSubstr("or give the labels"));
+  EXPECT_EQ(head_of({{1, 80, 80, 18}, {1, 40, 40, 18}, {1, 20, 20, 18}}, labelled(1)), "yolov5");
+  ModelInfo anchors;
+  anchors.anchors_stated = true;
+  EXPECT_EQ(head_of({{1, 80, 80, 18}, {1, 40, 40, 18}, {1, 20, 20, 18}}, anchors), "yolov5");
+  EXPECT_EQ(head_of({{1, 60, 60, 255}, {1, 30, 30, 255}, {1, 15, 15, 255}}), "none");
+  // The features that other networks put out.
+  EXPECT_THAT(head_of({{1, 80, 80, 128}, {1, 40, 40, 128}, {1, 20, 20, 128}}), refused_as("yolov8"));
+  // Boxes that went through a suppression, an embedding, a sequence.
+  EXPECT_THAT(head_of({{1, 300, 6}}), refused_as("yolov5-decoded"));
+  EXPECT_THAT(head_of({{1, 300, 6}}, labelled(1)), refused_as("yolov5-decoded"));
+  EXPECT_THAT(head_of({{1, 300, 85}}), refused_as("yolov5-decoded"));
+  EXPECT_THAT(head_of({{1, 128}}), refused_as("classification"));
+  EXPECT_THAT(head_of({{1, 128}}, labelled(127)), refused_as("classification"));
+  EXPECT_EQ(head_of({{1, 128}}, labelled(128)), "classification");
+  // A single class leaves nothing to mistake.
+  EXPECT_EQ(head_of({{1, 25200, 6}}), "yolov5-decoded");
+  EXPECT_THAT(head_of({{1, 25200, 16}}), refused_as("yolov5-decoded"));
+}
+
+std::vector<std::string> assumed_of(const std::vector<OutputTensor>& outputs, const ModelInfo& info = {}) {
+  const InputGeometry input = {640, 640, {}};
+  const auto choice = choose_head({outputs, info, input});
+  EXPECT_TRUE(choice) << choice.error().text();
+  return choice ? choice->assumed : std::vector<std::string>{};
+}
+
+TEST(ChooseHead, SaysWhatItAssumes) {
+  const std::vector<OutputTensor> yolov5 = {{{1, 80, 80, 255}, "int8", 1, 0, {}},
+                                            {{1, 40, 40, 255}, "int8", 1, 0, {}},
+                                            {{1, 20, 20, 255}, "int8", 1, 0, {}}};
+  EXPECT_THAT(assumed_of(yolov5), testing::ElementsAre(AllOf(HasSubstr("'yolov5'"), HasSubstr("COCO")),
+                                                       AllOf(HasSubstr("anchors of YOLOv5 for COCO"),
+                                                             HasSubstr("10x13"), HasSubstr("373x326")),
+                                                       HasSubstr("--head yolov3")));
+  ModelInfo info;
+  info.head = "yolov5";
+  EXPECT_THAT(assumed_of(yolov5, info), testing::ElementsAre(HasSubstr("anchors of YOLOv5 for COCO")));
+  info.anchors_stated = true;
+  EXPECT_THAT(assumed_of(yolov5, info), testing::IsEmpty());
+  info.head = "yolov3";
+  info.anchors_stated = false;
+  EXPECT_THAT(assumed_of(yolov5, info), testing::ElementsAre(HasSubstr("anchors of YOLOv3 for COCO")));
+  const std::vector<OutputTensor> two = {{{1, 40, 40, 255}, "int8", 1, 0, {}},
+                                         {{1, 20, 20, 255}, "int8", 1, 0, {}}};
+  info.head = "yolo-fastest";
+  EXPECT_THAT(assumed_of(two, info),
+              testing::ElementsAre(AllOf(HasSubstr("Yolo-Fastest 1.1"), HasSubstr("12x18"))));
+  info.head = "yolov3-tiny";
+  EXPECT_THAT(assumed_of(two, info),
+              testing::ElementsAre(AllOf(HasSubstr("YOLOv3-tiny"), HasSubstr("10x14"))));
+  info.head = "ssd";
+  EXPECT_THAT(assumed_of({{{1, 10, 4}, "int8", 1, 0, {}}, {{1, 10, 2}, "int8", 1, 0, {}}}, info),
+              testing::ElementsAre(HasSubstr("variances 0.1"),
+                                   HasSubstr("column 0 of the scores is the background")));
+  info.variances_stated = true;
+  info.background = false;
+  EXPECT_THAT(assumed_of({{{1, 10, 4}, "int8", 1, 0, {}}, {{1, 10, 2}, "int8", 1, 0, {}}}, info),
+              testing::IsEmpty());
+}
+
+TEST(ChooseHead, ListsOfScoresThatShowWhatTheyAre) {
+  const auto head = [](const OutputTensor& output) {
+    const InputGeometry input = {64, 64, {}};
+    const ModelInfo info;
+    const auto choice = choose_head({{&output, 1}, info, input});
+    return choice && choice->head != nullptr ? std::string(choice->head->name) : "none";
+  };
+  EXPECT_EQ(head({{1, 3}, "int8", 1.0f / 256, -128, {}}), "classification");
+  EXPECT_EQ(head({{1, 3}, "uint8", 1.0f / 256, 0, {}}), "classification");
+  EXPECT_EQ(head({{1, 3}, "int16", 1.0f / 32768, 0, {}}), "classification");
+  EXPECT_EQ(head({{1, 3}, "int8", 1.0f / 256, 0, {}}), "none");
+  EXPECT_EQ(head(Tensor<float>{{1, 3}, {0.25f, 0.25f, 0.5f}, "float32"}.view()), "classification");
+  EXPECT_EQ(head(Tensor<float>{{1, 3}, {0.25f, 0.25f, 0.25f}, "float32"}.view()), "none");
+  EXPECT_EQ(head(Tensor<float>{{1, 3}, {1.5f, -1, 0.5f}, "float32"}.view()), "none");
+  EXPECT_EQ(head({{1, 1000}, "int8", 1, 0, {}}), "classification");
+}
+
+// What the exporter's metadata says leaves fewer heads than the shapes do: with 4 names 9 columns are 4 + 5
+// of oriented boxes, not YOLOX's 5 + 4.
+TEST(ChooseHead, ObeysTheMetadata) {
+  ModelInfo info = labelled(4);
+  EXPECT_EQ(head_of({{1, 9, 8400}}, info), "yolox");
+  info.candidates = std::vector<std::string>{};
+  EXPECT_EQ(head_of({{1, 9, 8400}}, info), "none");
+  info.candidates = std::vector<std::string>{"yolov8", "yolov8-decoded"};
+  EXPECT_EQ(head_of({{1, 9, 8400}}, info), "none");
+  EXPECT_EQ(head_of({{1, 8, 8400}}, info), "yolov8-decoded");
+  // Without labels it decides what is else refused.
+  info.set_labels({});
+  EXPECT_EQ(head_of({{1, 8, 8400}}, info), "yolov8-decoded");
 }
 
 // Every head, named, on shapes that are none: refused by its name, never a crash.

@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "vision/embedded_info.hpp"
 #include "vision/heads.hpp"
 #include "vision/quantize.hpp"
 
@@ -17,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path shared_demo() {
+fs::path shared_models() {
   const char* shared = std::getenv("PERAXIS_SHARED");
-  return (shared ? fs::path(shared) : fs::path(PERAXIS_SOURCE_DIR) / ".." / "shared") / "models" / "demo";
+  return (shared ? fs::path(shared) : fs::path(PERAXIS_SOURCE_DIR) / ".." / "shared") / "models";
 }
 
 std::string text_of(const fs::path& path) {
@@ -73,10 +74,38 @@ TEST(DemoFiles, PicturesAndModelInfo) {
   EXPECT_EQ(info->anchors[1][2], (Anchor{90, 90}));
 }
 
+// Files as Ultralytics' exporter writes them; the names are those of the data it was trained on.
+TEST(ExporterFiles, NamesAndTasks) {
+  const fs::path folder = shared_models() / "exporters";
+  if (!fs::exists(folder / "yolo11n_int8.tflite"))
+    GTEST_SKIP()
+        << "exported models are not here; set PERAXIS_SHARED to the folder that holds models/exporters";
+  using Names = std::vector<std::string>;
+  const Names drawn = {"circle", "square", "triangle", "star"};
+  struct Case {
+    const char* file;
+    Names names, candidates;
+  };
+  for (const Case& c :
+       {Case{"yolo11n_int8", drawn, {"yolov8", "yolov8-decoded"}},
+        Case{"yolo26n_int8", drawn, {"yolov8", "yolov8-decoded"}}, Case{"yolov8n-pose_int8", drawn, {"pose"}},
+        Case{"yolo11n-obb_int8", drawn, {}},
+        Case{"yolo11n-cls_int8", {"circle", "square", "star", "triangle"}, {"classification"}}}) {
+    const auto bytes = base::read_file(folder / (std::string(c.file) + ".tflite"));
+    ASSERT_TRUE(bytes) << bytes.error().text();
+    const EmbeddedInfo info = read_embedded_info(*bytes);
+    ASSERT_TRUE(info.labels) << c.file;
+    EXPECT_EQ(info.labels->names, c.names) << c.file;
+    ASSERT_TRUE(info.candidates) << c.file;
+    EXPECT_EQ(*info.candidates, c.candidates) << c.file;
+    EXPECT_TRUE(info.warnings.empty()) << c.file;
+  }
+}
+
 class DemoGolden : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = shared_demo();
+    folder_ = shared_models() / "demo";
     if (!fs::exists(folder_ / "shapes_yolo_raw_int8.npz"))
       GTEST_SKIP()
           << "recorded tensors are not here; set PERAXIS_SHARED to the folder that holds models/demo";

@@ -127,8 +127,8 @@ Tensor<float> decoded_tensor(const std::vector<std::vector<float>>& rows) {
 TEST(YoloDecoded, FractionsOfANonSquareInput) {
   Tensor<float> head = decoded_tensor({{0.5f, 0.25f, 0.25f, 0.5f, 0.5f, 0.75f, 0}});
   const InputGeometry input = {64, 32, {}};
-  EXPECT_EQ(head_of({{1, 20, 7}}, small_info(), input), "yolov5-decoded");
-  auto found = decode_as("", {head.view()}, small_info(), input);
+  EXPECT_THAT(head_of({{1, 20, 7}}, small_info(), input), HasSubstr("--head yolov5-decoded"));
+  auto found = decode_as("yolov5-decoded", {head.view()}, small_info(), input);
   ASSERT_TRUE(found) << found.error().text();
   ASSERT_EQ(found->size(), 1u);
   EXPECT_FLOAT_EQ((*found)[0].score, 0.375f);
@@ -216,10 +216,32 @@ TEST(Nms, EqualScoresKeepTheirOrderAndTheLimitHolds) {
   EXPECT_EQ(decode_as("yolov5-decoded", {head.view()}, info, {320, 32, {}})->size(), 4u);
 }
 
+// A leading name for the background is a class of its own or none: the number of classes tells.
+TEST(TopClasses, LabelsWithABackground) {
+  const Tensor<float> scores = {{1, 3}, {0.1f, 0.2f, 0.7f}, "float32"};
+  const auto best = [&](std::string_view text) {
+    ModelInfo info;
+    info.set_labels(*parse_labels(text, "l.txt"));
+    return top_classes(scores.view(), info)->at(0).label.value_or("none");
+  };
+  EXPECT_EQ(best("ant\nbee\ncat"), "cat");
+  EXPECT_EQ(best("???\nant\nbee\ncat"), "cat");
+  EXPECT_EQ(best("background\nbee\ncat"), "cat");
+  EXPECT_EQ(best("0 ???\n1 ant\n2 bee\n3 cat"), "cat");
+  EXPECT_EQ(best("1 ant\n2 bee\n3 cat"), "cat");
+  EXPECT_EQ(best("1 bee\n2 cat"), "cat");  // as many indices as classes: they are the classes
+  EXPECT_EQ(best("0 ant\n2 cat"), "cat");
+  EXPECT_EQ(best("2 cat"), "cat");
+  EXPECT_EQ(best("0 ant"), "none");
+  EXPECT_EQ(best("ant\nbee\ncat\ndog"), "none");
+  EXPECT_EQ(best("0 ant\n1 bee\n2 cat\n3 dog\n4 elk"), "none");
+}
+
 TEST(TopClasses, FiveBestWithLabelsAndStableTies) {
   Tensor<uint8_t> scores = {{1, 7}, {10, 200, 30, 200, 5, 90, 31}, "uint8", 1 / 256.0f, 0};
   ModelInfo info;
   info.labels = {"zero", "one", "two", "three"};
+  info.labels_numbered = true;
   auto best = top_classes(scores.view(), info);
   ASSERT_TRUE(best) << best.error().text();
   ASSERT_EQ(best->size(), 5u);
@@ -229,6 +251,9 @@ TEST(TopClasses, FiveBestWithLabelsAndStableTies) {
   EXPECT_EQ((*best)[1].label, "three");
   EXPECT_FALSE((*best)[2].label.has_value());
   EXPECT_EQ(top_classes(scores.view(), info, 100)->size(), 7u);
+  // Four names in their order are not those of seven classes: nobody knows which are missing.
+  info.labels_numbered = false;
+  EXPECT_FALSE(top_classes(scores.view(), info)->at(0).label.has_value());
   EXPECT_FALSE(top_classes(float_tensor({1, 3, 3}).view(), info));
 }
 

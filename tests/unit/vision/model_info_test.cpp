@@ -41,6 +41,18 @@ TEST(ModelInfo, EveryKey) {
   EXPECT_EQ(info->max_detections, 7);
 }
 
+TEST(ModelInfo, WhatIsStatedIsKnown) {
+  auto info = parse_model_info(R"({"anchors": [[[1, 2]], [[3, 4]], [[5, 6]]], "variances": [0.1, 0.2],
+      "labels": ["???", "ant", ""]})",
+                               "m.json");
+  ASSERT_TRUE(info) << info.error().text();
+  EXPECT_TRUE(info->anchors_stated);
+  EXPECT_FALSE(info->strides_stated);
+  EXPECT_TRUE(info->variances_stated);
+  EXPECT_TRUE(info->labels_background);
+  EXPECT_THAT(info->labels, ElementsAre("???", "ant", "2"));
+}
+
 TEST(ModelInfo, NullLabelsAreNoLabels) {
   auto info = parse_model_info(R"({"labels": null})", "m.json");
   ASSERT_TRUE(info);
@@ -129,7 +141,8 @@ TEST(ModelInfo, HeadsWithoutAnchorsTakeStridesAlone) {
   auto info = parse_model_info(R"({"head": "yolov8", "strides": [8, 16, 32, 64]})", "m.json");
   ASSERT_TRUE(info) << info.error().text();
   EXPECT_THAT(info->strides, ElementsAre(8, 16, 32, 64));
-  EXPECT_TRUE(info->anchors_stated);
+  EXPECT_TRUE(info->strides_stated);
+  EXPECT_FALSE(info->anchors_stated);
 }
 
 TEST(ModelInfo, DeepNestingIsOnlyAnError) {

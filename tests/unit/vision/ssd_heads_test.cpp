@@ -82,6 +82,19 @@ TEST(Ssd, ColumnZeroIsAClassWhenTheLabelsCountIt) {
   EXPECT_EQ(ssd.decode()->size(), 1u);
 }
 
+// A leading label for the background names the column that the scores have for it.
+TEST(Ssd, LabelsThatNameTheBackground) {
+  Ssd ssd;
+  for (const char* text : {"???\na\nb", "background\na\nb", "0 background\n1 a\n2 b", "1 a\n2 b"}) {
+    ssd.info.set_labels(*parse_labels(text, "l.txt"));
+    auto found = ssd.decode();
+    ASSERT_TRUE(found) << found.error().text();
+    ASSERT_EQ(found->size(), 1u) << text;
+    EXPECT_EQ((*found)[0].class_id, 1);
+    EXPECT_EQ((*found)[0].label, "b");
+  }
+}
+
 TEST(Ssd, WhatTheFileDoesNotTellIsAskedFor) {
   Ssd ssd;
   ssd.info.box_order.clear();
@@ -138,6 +151,62 @@ TEST(SsdPostprocess, TheOperatorsOrderAndThatOfSignatures) {
     expect_box((*found)[0], 5, 1, 15, 5);
     EXPECT_EQ((*found)[1].label, "a");
   }
+}
+
+Decoded decoded(const std::vector<OutputTensor>& outputs, const ModelInfo& info, int64_t operator_classes) {
+  const HeadView view{outputs, info, kInput, operator_classes};
+  const auto choice = choose_head(view);
+  EXPECT_TRUE(choice) << choice.error().text();
+  auto found = decode_with(*choice, view);
+  EXPECT_TRUE(found) << found.error().text();
+  return found ? *found : Decoded{};
+}
+
+// The model's operator says which list is which and how many classes there are; nothing is assumed then.
+TEST(SsdPostprocess, TheOperatorsWordGoesBeforeValuesAndPlaces) {
+  Processed p;
+  p.scores.values = {1, 1, 0};
+  p.classes.values = {0, 1, 0};
+  std::vector<OutputTensor> views = {p.boxes.view(), p.scores.view(), p.classes.view(), p.count.view()};
+  EXPECT_EQ(decoded(views, p.info, 0).detections.at(0).class_id, 1);  // by places, and said so
+  EXPECT_THAT(decoded(views, p.info, 0).assumed,
+              testing::Contains(HasSubstr("output 1 holds the classes and output 2 the scores")));
+  const int roles[] = {0, 2, 1, 3};
+  for (size_t i = 0; i < 4; ++i) views[i].detection_output = roles[i];
+  const Decoded known = decoded(views, p.info, 2);
+  ASSERT_EQ(known.detections.size(), 2u);
+  EXPECT_EQ(known.detections[0].class_id, 0);
+  EXPECT_THAT(known.assumed, testing::ElementsAre(HasSubstr("TFLite_Detection_PostProcess")));
+}
+
+TEST(SsdPostprocess, LabelsInStepWithTheOperatorsClasses) {
+  const Processed p;  // the best box is of class 1
+  const auto label = [&](std::string_view text, int64_t classes) {
+    std::vector<OutputTensor> views = p.in_order();
+    for (size_t i = 0; i < 4; ++i) views[i].detection_output = static_cast<int>(i);
+    ModelInfo info;
+    info.set_labels(*parse_labels(text, "l.txt"));
+    return decoded(views, info, classes).detections.at(0).label.value_or("none");
+  };
+  EXPECT_EQ(label("a\nb", 2), "b");
+  EXPECT_EQ(label("???\na\nb", 2), "b");
+  EXPECT_EQ(label("1 a\n2 b", 2), "b");
+  EXPECT_EQ(label("0 a\n1 b", 2), "b");
+  EXPECT_EQ(label("0 a\n1 b", 90), "b");
+  EXPECT_EQ(label("a\nb\nc", 90), "none");
+  // Without the operator's number a first ??? stands for the background, and a number is an index.
+  EXPECT_EQ(label("???\na\nb", 0), "b");
+  EXPECT_EQ(label("1 b\n2 c", 0), "b");
+}
+
+TEST(SsdPostprocess, PixelsAreKnownByTheirValues) {
+  Processed p;
+  set_row(p.boxes, 0, {1, 5, 5, 15});
+  set_row(p.boxes, 1, {1, 5, 5, 15});
+  const Decoded found = decoded(p.in_order(), p.info, 0);
+  ASSERT_EQ(found.detections.size(), 2u);
+  expect_box(found.detections[0], 5, 1, 15, 5);
+  EXPECT_THAT(found.assumed, testing::Contains(AllOf(HasSubstr("pixels"), HasSubstr("15"))));
 }
 
 // Classes 0 and 1 beside scores 0 and 1: only the place of the boxes tells.
