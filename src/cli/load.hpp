@@ -30,8 +30,8 @@ struct Loaded {
   uint64_t hash = 0;  // xxh64 of the file
   std::optional<ir::Graph> model;
   std::optional<exe::Executable> executable;
-  vision::EmbeddedInfo embedded;              // of a model: labels that lie behind it
   std::vector<import::Signature> signatures;  // of a model
+  vision::EmbeddedInfo embedded;              // of a model: labels that lie behind it
   std::vector<passes::Change> changes;        // what load_model's passes did
 };
 

@@ -1,37 +1,40 @@
-"""Files as exporters write them, collected after public reports: read to the byte, or refused in so many words.
+"""Files as exporters write them, and small ones made after public reports: right to the byte, or refused in so many words.
 
-`shared/models/reports` holds them, with LiteRT's outputs. `exact` on the machine model and `--device cpu` must both
-give these.
+`shared/models/exporters` and `reports` hold them, with LiteRT's outputs. `exact` on the machine model and `--device
+cpu` must both give these.
 
 Needs numpy and the shared models (PERAXIS_SHARED). Run by pytest, or as a program.
 """
-import numpy as np
 import pytest
 
 import peraxis_runs
 from peraxis_runs import golden_sets, run
 
 peraxis_runs.need_binary()
-REPORTS = peraxis_runs.need_shared_models() / "reports"
+MODELS = peraxis_runs.need_shared_models()
+REPORTS = MODELS / "reports"
 if not REPORTS.is_dir():
     peraxis_runs.skip(f"no {REPORTS}")
+EXPORTED = ("keras_mnv2_16x8", "keras_mnv2_floatio", "onnx2tf129_yolo11n_full_integer", "tv_mobilenetv2_pt2e",
+            "tv_mobilenetv3s_int8io", "tv_shufflenetv2_int8io", "yolo11n-cls_int8", "yolo11n_int8", "yolo26n_int8",
+            "yolov8n-pose_int8")
 
-READ = {
-    "b01_buffer_offsets_all": (),
-    "real_aeq_mobilenet_v1_025_a8w8_offsets": (),
-    "b02_subgraphs_second_unused": (),
-    "b12_no_declared_shapes_middle": (),
-    "b12_no_declared_shapes_output_dynamic": (),
-    "b08_dynamic_height_declared_size": (),
-    "a03_conv2dtranspose_shape_pack_static": (),
-    "c08_shapes_computed_upsample_bilinear": (),
-    "c08_shapes_computed_upsample_nearest": (),
-    "c17_reshape_int64_int64": (),
-    "b04_int4_weights_conv": (),
-    "b05_sparse_weights_densify": (),
-    "b06_fp16_weights_conv": (),
-    "b06_fp16_weights_int8_const_dequantize": (),
-}
+READ = (
+    "b01_buffer_offsets_all",
+    "real_aeq_mobilenet_v1_025_a8w8_offsets",
+    "b02_subgraphs_second_unused",
+    "b12_no_declared_shapes_middle",
+    "b12_no_declared_shapes_output_dynamic",
+    "b08_dynamic_height_declared_size",
+    "a03_conv2dtranspose_shape_pack_static",
+    "c08_shapes_computed_upsample_bilinear",
+    "c08_shapes_computed_upsample_nearest",
+    "c17_reshape_int64_int64",
+    "b04_int4_weights_conv",
+    "b05_sparse_weights_densify",
+    "b06_fp16_weights_conv",
+    "b06_fp16_weights_int8_const_dequantize",
+)
 REFUSED = {
     "b02_subgraphs_if": ("operator 0 is IF (code 118): it runs another subgraph",),
     "b03_stateful_wake_word_one_layer": ("operator 0 is CALL_ONCE", "operator 1 is VAR_HANDLE", "it keeps state"),
@@ -46,12 +49,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("device", ("sim", "cpu"))
-@pytest.mark.parametrize("name", READ)
-def test_outputs_are_byte_identical(name, device, tmp_path):
-    sets = golden_sets(REPORTS / f"{name}.npz")
+@pytest.mark.parametrize("path", [*(f"reports/{name}" for name in READ), *(f"exporters/{name}" for name in EXPORTED)])
+def test_outputs_are_byte_identical(path, device, tmp_path):
+    sets = golden_sets(MODELS / f"{path}.npz")
     assert sets
     for inputs, outputs in sets:
-        got, _ = run(REPORTS / f"{name}.tflite", inputs, tmp_path, "--device", device, "--accuracy", "exact", *READ[name])
+        got, _ = run(MODELS / f"{path}.tflite", inputs, tmp_path, "--device", device, "--accuracy", "exact")
         assert len(got) == len(outputs)
         for a, b in zip(got, outputs):
             assert a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

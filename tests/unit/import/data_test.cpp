@@ -88,8 +88,8 @@ struct SparseSpec {
   Width width = Width::Bits32;
 };
 
-Result<ir::Graph> sparse(const SparseSpec& spec, std::vector<int32_t> shape, std::vector<uint8_t> data,
-                         int32_t code = 124) {
+std::vector<uint8_t> sparse_file(const SparseSpec& spec, std::vector<int32_t> shape,
+                                 std::vector<uint8_t> data, int32_t code) {
   ModelSpec model = constant_model(code, tfl::TensorType::INT8, std::move(shape), std::move(data));
   model.tensors[0].sparsity = [&spec](Builder& b) {
     std::vector<flatbuffers::Offset<tfl::DimensionMetadata>> metadata;
@@ -105,7 +105,12 @@ Result<ir::Graph> sparse(const SparseSpec& spec, std::vector<int32_t> shape, std
     }
     return tfl::CreateSparsityParametersDirect(b, &spec.order, &spec.blocks, &metadata);
   };
-  return import_tflite(test::build(model), "sparse");
+  return test::build(model);
+}
+
+Result<ir::Graph> sparse(const SparseSpec& spec, std::vector<int32_t> shape, std::vector<uint8_t> data,
+                         int32_t code = 124) {
+  return import_tflite(sparse_file(spec, std::move(shape), std::move(data), code), "sparse");
 }
 
 // [[1,0,2],[0,0,0],[0,3,0]] row by row.
@@ -142,6 +147,14 @@ TEST(Sparse, OnlyDensifyReadsIt) {
   ASSERT_FALSE(graph);
   EXPECT_THAT(graph.error().text(),
               HasSubstr("dequantize 0 'out' reads the sparse tensor 0 'stored' itself"));
+}
+
+TEST(Sparse, EveryFlippedByteIsSurvived) {
+  const SparseSpec blocks{{0, 1, 2, 3}, {0, 1}, {{2}, {0, {0, 1, 2}, {1, 0}}, {2}, {2}}};
+  const test::Survived survived =
+      test::flip_every_byte(sparse_file(blocks, {4, 4}, {1, 2, 3, 4, 5, 6, 7, 8}, 124), 3);
+  EXPECT_GT(survived.refused, 500);
+  EXPECT_GT(survived.accepted, 100);
 }
 
 struct BrokenSparse {

@@ -1,12 +1,16 @@
 // Builds small TFLite files from plain structs, so that a test can break one thing and see what is said.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <tflite_generated.h>
 
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/rng.hpp"
+#include "import/import.hpp"
 
 namespace peraxis::import::test {
 
@@ -153,6 +157,33 @@ inline std::vector<uint8_t> build_data_behind(ModelSpec spec, size_t shift = 0) 
     file.insert(file.end(), data[i].begin(), data[i].end());
   }
   return file;
+}
+
+// Every byte of a file takes several other values: it is refused with a sentence or gives some graph whose
+// verification ends, and either is survived.
+struct Survived {
+  int refused = 0, accepted = 0;
+};
+inline Survived flip_every_byte(const std::vector<uint8_t>& bytes, uint64_t seed) {
+  base::Rng rng(seed);
+  Survived out;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const uint8_t change :
+         {uint8_t{1}, uint8_t{0x80}, uint8_t{0xff}, static_cast<uint8_t>(rng.uniform(1, 254))}) {
+      std::vector<uint8_t> damaged = bytes;
+      damaged[i] ^= change;
+      const auto graph = import_tflite(damaged, "damaged");
+      if (!graph) {
+        ++out.refused;
+        EXPECT_FALSE(graph.error().message.empty());
+        continue;
+      }
+      ++out.accepted;
+      (void)ir::verify(*graph);
+      EXPECT_TRUE(ir::parse(ir::print(*graph, true)));
+    }
+  }
+  return out;
 }
 
 // CONV_2D: tensor 0 in [1,4,5,2], 1 weights [3,1,1,2] per-axis, 2 bias [3], 3 out [1,4,5,3].
