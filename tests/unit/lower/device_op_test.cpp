@@ -397,7 +397,7 @@ TEST(DeviceOps, Tables) {
   for (const ir::OpKind kind : {ir::OpKind::Elu, ir::OpKind::Log, ir::OpKind::Gelu, ir::OpKind::Exp}) {
     const ir::Attributes attributes =
         kind == ir::OpKind::Gelu ? ir::Attributes{ir::GeluAttributes{}} : ir::NoAttributes{};
-    EXPECT_NE(device_form(one(kind, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, attributes), 0, true).table, nullptr);
+    EXPECT_NE(form_of(one(kind, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, attributes), 0, true).table, nullptr);
   }
   EXPECT_THAT(
       device_refusal(one(ir::OpKind::Tanh, {{1, 1, 1, 4, 20}}, {{1, 1, 1, 4, 20}}, ir::NoAttributes{}), 0,
