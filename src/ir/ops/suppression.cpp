@@ -8,7 +8,8 @@ namespace {
 
 Status expect_scalar(const Operand& operand, DataType type) {
   PERAXIS_TRY(expect_type(operand, {type}));
-  return expect_rank(operand, 0, 0);
+  PERAXIS_TRY(expect_rank(operand, 0, 0));
+  return expect_shape(operand, {});
 }
 
 }  // namespace
