@@ -94,8 +94,8 @@ void run_archive(const char* file, std::set<ir::OpKind>& kinds) {
 TEST(LiteRtCases, BothPathsGiveTheSameBytes) {
   std::set<ir::OpKind> kinds;
   for (const char* file : kFiles) run_archive(file, kinds);
-  // Every operator of ops.def has cases. DENSIFY is gone when a graph is verified: it is computed for its reader,
-  // and tests/cli/files_test.py compares that.
+  // Every operator of ops.def has cases. DENSIFY is gone when a graph is verified: it is computed for its
+  // reader, and tests/cli/files_test.py compares that.
   kinds.insert(ir::OpKind::Densify);
 #define PERAXIS_OP(kind, name, code, attributes) \
   EXPECT_TRUE(kinds.contains(ir::OpKind::kind)) << "no case of " << (name);
