@@ -103,6 +103,7 @@ Result<ir::Graph> read_graph(const tfl::Model& model, const tfl::SubGraph& subgr
   graph.inputs = PERAXIS_TRY(read_ends(subgraph.inputs(), "input", tensor_count));
   graph.outputs = PERAXIS_TRY(read_ends(subgraph.outputs(), "output", tensor_count));
   state_detection_shapes(graph);
+  PERAXIS_TRY(link_states(graph, subgraph));
   return graph;
 }
 

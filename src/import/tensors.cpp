@@ -130,7 +130,6 @@ Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& sourc
   tensor.name = tensor_name(source);
   tensor.type = PERAXIS_TRY(read_type(source.type()));
   if (source.sparsity() != nullptr) return fail(ErrorCode::Unsupported, "sparse tensors are not supported");
-  if (source.is_variable()) return fail(ErrorCode::Unsupported, "variable tensors (state) are not supported");
   tensor.shape = PERAXIS_TRY(read_shape(source));
   tensor.quant = PERAXIS_TRY(read_quantization(source, tensor.shape, budget));
   PERAXIS_TRY(read_data(model, source, tensor, budget));

@@ -37,6 +37,11 @@ Result<ir::Tensor> read_tensor(const tfl::Model& model, const tfl::Tensor& tenso
 // The options of TFLite_Detection_PostProcess.
 Result<ir::Attributes> read_detection(const tfl::Operator& op);
 
+// Links the variable tensors of SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: each operator gets another output,
+// which holds the state after it, and the graph a state. A variable tensor that anything else uses is
+// refused. LSTM attributes get what the file states of the operator's inner tensors.
+Status link_states(ir::Graph& graph, const tfl::SubGraph& subgraph);
+
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
 Result<ir::Op> read_operator(const tfl::Model& model, const tfl::Operator& op, size_t index,
                              size_t tensor_count);

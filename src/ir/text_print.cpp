@@ -6,6 +6,9 @@
 //   hash(8f...) "w" conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu) inputs(%0)
 //   outputs(%3)
 //
+// A graph that keeps values between runs ends with states(%4, %9), each tensor that is read and the one that
+// is written for the next run.
+//
 // An absent optional input is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats
 // have nine digits, which give back the very same float32.
 #include <fmt/format.h>
@@ -119,6 +122,9 @@ std::string print(const Graph& graph, bool with_data) {
   for (const Op& op : graph.ops) out += op_line(op);
   out += "inputs" + tensor_list(graph.inputs) + "\n";
   out += "outputs" + tensor_list(graph.outputs) + "\n";
+  std::vector<int32_t> states;
+  for (const KeptState& state : graph.states) states.insert(states.end(), {state.before, state.after});
+  if (!states.empty()) out += "states" + tensor_list(states) + "\n";
   return out;
 }
 

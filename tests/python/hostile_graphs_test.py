@@ -20,6 +20,7 @@ from peraxis_runs import BINARY, np
 peraxis_runs.need_module("ai_edge_litert")
 peraxis_runs.need_binary()
 
+import hostile_sequences  # noqa: E402, F401  adds cases to those of hostile_graphs
 from hostile_changes import mutants  # noqa: E402  needs ai_edge_litert
 from hostile_graphs import ANY, RUNS, inputs_of, named, says  # noqa: E402
 

@@ -226,8 +226,10 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"type_code", [](ModelSpec& m) { m.tensors[1].type = static_cast<tfl::TensorType>(100); },
               kUnsupported, "the type unknown (code 100)"},
         Break{"sparse", [](ModelSpec& m) { m.tensors[1].sparse = true; }, kUnsupported, "sparse tensors"},
-        Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
-              "variable tensors"},
+        Break{
+            "variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
+            "operator 0 (conv_2d): input 0 (tensor 0 'input') is a variable tensor; a variable tensor is the "
+            "state of one svdf"},
         Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
               kUnsupported, "quantization details of type 1"},
         Break{"dynamic", [](ModelSpec& m) { m.tensors[0].shape_signature = {1, -1, 5, 2}; }, kUnsupported,
