@@ -32,6 +32,7 @@ class CompiledModel {
                                       const plan::Plan& plan, int threads);
   // Runs once; with `activations`, every tensor that the run completes is stored there.
   Result<std::vector<std::vector<uint8_t>>> run(InputSpans inputs, TensorMap* activations);
+  void reset_states() { session_->reset_states(); }
   const std::vector<exe::LayerPlan>& layers() const { return layers_; }
   const runtime::RunCounters& counters() const { return session_->counters(); }
 

@@ -63,6 +63,7 @@ class Compiler {
 
   Result<Compiled> run() {
     for (const int32_t t : graph_.inputs) state(t).on_host = true;
+    for (const ir::KeptState& kept : graph_.states) state(kept.before).on_host = true;
     for (size_t t = 0; t < graph_.tensors.size(); ++t)
       if (graph_.tensors[t].is_constant) states_[t].on_host = true;
     const std::vector<bool> dead = ir::dead_operators(graph_);
@@ -79,6 +80,7 @@ class Compiler {
       to_host(t);
       if (graph_.tensor(t).is_constant) cpu_constants_.insert(t);
     }
+    for (const ir::KeptState& kept : graph_.states) to_host(kept.after);
     return finish();
   }
 

@@ -153,6 +153,7 @@ Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, co
   state_detection_shapes(graph);
   close_unmade(graph);
   PERAXIS_TRY(check_sparse_readers(graph, subgraph));
+  PERAXIS_TRY(link_states(graph, subgraph));
   return graph;
 }
 

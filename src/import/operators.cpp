@@ -235,6 +235,29 @@ Result<ir::Attributes> batch_matmul(const tfl::Operator& op) {
   return ir::Attributes{ir::BatchMatmulAttributes{source->adj_x(), source->adj_y()}};
 }
 
+Result<ir::Attributes> svdf(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::SVDFOptions>(op));
+  ir::SvdfAttributes out;
+  out.rank = source->rank();
+  out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));
+  return ir::Attributes{out};
+}
+
+Result<ir::Attributes> sequence_lstm(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(required_options<tfl::UnidirectionalSequenceLSTMOptions>(op));
+  if (source->fused_activation_function() != tfl::ActivationFunctionType::TANH) {
+    return fail(ErrorCode::Unsupported, "the activation {}; only TANH is supported",
+                tfl::EnumNameActivationFunctionType(source->fused_activation_function()));
+  }
+  if (source->diagonal_recurrent_tensors())
+    return fail(ErrorCode::Unsupported, "diagonal recurrent weights are not supported");
+  ir::LstmAttributes out;
+  out.cell_clip = source->cell_clip();
+  out.proj_clip = source->proj_clip();
+  out.time_major = source->time_major();
+  return ir::Attributes{out};
+}
+
 Result<ir::Attributes> cumsum(const tfl::Operator& op) {
   const auto* source = PERAXIS_TRY(options<tfl::CumsumOptions>(op));
   if (source == nullptr) return ir::Attributes{ir::CumSumAttributes{}};
@@ -299,6 +322,10 @@ Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const 
       return mirror_pad(op);
     case ir::OpKind::BatchMatmul:
       return batch_matmul(op);
+    case ir::OpKind::Svdf:
+      return svdf(op);
+    case ir::OpKind::SequenceLstm:
+      return sequence_lstm(op);
     case ir::OpKind::CumSum:
       return cumsum(op);
     case ir::OpKind::Gelu:

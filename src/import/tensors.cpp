@@ -139,11 +139,10 @@ Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& source, cons
   PERAXIS_TRY(budget.take(source.name() == nullptr ? 0 : int64_t{source.name()->size()}));
   tensor.name = tensor_name(source);
   tensor.type = PERAXIS_TRY(read_type(source.type()));
-  if (source.is_variable()) return fail(ErrorCode::Unsupported, "variable tensors (state) are not supported");
   const std::span<const uint8_t> data = PERAXIS_TRY(file.buffer(source.buffer()));
   tensor.is_constant = !data.empty();
-  tensor.open_shape =
-      !tensor.is_constant && !use.input && (use.open || is_dynamic(source) || is_undeclared(source));
+  tensor.open_shape = !tensor.is_constant && !use.input && !source.is_variable() &&
+                      (use.open || is_dynamic(source) || is_undeclared(source));
   if (!tensor.open_shape) {
     tensor.shape = use.given != nullptr ? *use.given : PERAXIS_TRY(declared_shape(source));
     if (use.input) PERAXIS_TRY(check_input_shape(source, tensor.shape));

@@ -65,6 +65,11 @@ Status check_codes(const File& file, const tfl::SubGraph& subgraph);
 // The subgraph of the signature with this key, the first one when it is empty.
 Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature);
 
+// Links the variable tensors of SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM: each operator gets another output,
+// which holds the state after it, and the graph a state. A variable tensor that anything else uses is
+// refused. LSTM attributes get what the file states of the operator's inner tensors.
+Status link_states(ir::Graph& graph, const tfl::SubGraph& subgraph);
+
 // Operator `index` with its kind, tensors and attributes. Indices are checked against `tensor_count`.
 Result<ir::Op> read_operator(const File& file, const tfl::Operator& op, size_t index, size_t tensor_count);
 

@@ -160,6 +160,19 @@ struct GeluAttributes {
   bool approximate = false;  // around tanh, else around erfc
   bool operator==(const GeluAttributes&) const = default;
 };
+struct SvdfAttributes {
+  int32_t rank = 1;  // filters of one unit
+  Activation activation = Activation::None;
+  bool operator==(const SvdfAttributes&) const = default;
+};
+struct LstmAttributes {                      // the activation is tanh
+  float cell_clip = 0.0F, proj_clip = 0.0F;  // 0: none
+  bool time_major = false;                   // [time, batch, input], else [batch, time, input]
+  // int8: what the file states of the output before a projection.
+  float hidden_scale = 0.0F;
+  int32_t hidden_zero_point = 0;
+  bool operator==(const LstmAttributes&) const = default;
+};
 struct DetectionAttributes {  // the custom operator TFLite_Detection_PostProcess
   int32_t max_detections = 1, max_classes_per_detection = 1, detections_per_class = 100, num_classes = 1;
   bool use_regular_nms = false;
@@ -173,7 +186,8 @@ using Attributes =
                  ConcatenationAttributes, SoftmaxAttributes, ReduceAttributes, StridedSliceAttributes,
                  SplitAttributes, ResizeAttributes, LeakyReluAttributes, TransposeConvAttributes,
                  BlockAttributes, GatherAttributes, PackAttributes, SqueezeAttributes, MirrorPadAttributes,
-                 BatchMatmulAttributes, CumSumAttributes, GeluAttributes, DetectionAttributes>;
+                 BatchMatmulAttributes, CumSumAttributes, GeluAttributes, SvdfAttributes, LstmAttributes,
+                 DetectionAttributes>;
 
 enum class OpKind : uint8_t {
 #define PERAXIS_OP(kind, name, code, attributes) kind,
@@ -195,11 +209,21 @@ struct Op {
   Attributes attributes;
 };
 
+// What a graph keeps from one run to the next: an operator reads `before` and writes `after`, which is
+// `before` of the next run. No operator or end of the graph reads or writes the two otherwise.
+struct KeptState {
+  int32_t before = kAbsent, after = kAbsent;
+  bool operator==(const KeptState&) const = default;
+};
+// `before` of the first run: 0, and for int8 the zero point, as LiteRT resets its variable tensors.
+std::vector<uint8_t> initial_state(const Tensor& before);
+
 struct Graph {
   std::string name;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;  // in execution order
   std::vector<int32_t> inputs, outputs;
+  std::vector<KeptState> states;
 
   const Tensor& tensor(int32_t index) const { return tensors[static_cast<size_t>(index)]; }
   // "conv_2d 7 'model/conv1'": how errors and reports name operator `index`.
@@ -251,7 +275,7 @@ ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_
 // several scales computes.
 bool only_moves_data(const Graph& graph, const Op& op);
 
-// By operator: none of its outputs is read by a live operator or is an output of the graph.
+// By operator: none of its outputs is read by a live operator, is an output of the graph or kept.
 std::vector<bool> dead_operators(const Graph& graph);
 
 }  // namespace peraxis::ir

@@ -81,6 +81,15 @@ void visit_fields(Visit&& visit, T& a) {
     visit("reverse", a.reverse);
   } else if constexpr (std::is_same_v<Type, GeluAttributes>) {
     visit("approximate", a.approximate);
+  } else if constexpr (std::is_same_v<Type, SvdfAttributes>) {
+    visit("rank", a.rank);
+    visit("activation", a.activation);
+  } else if constexpr (std::is_same_v<Type, LstmAttributes>) {
+    visit("cell_clip", a.cell_clip);
+    visit("proj_clip", a.proj_clip);
+    visit("time_major", a.time_major);
+    visit("hidden_scale", a.hidden_scale);
+    visit("hidden_zero_point", a.hidden_zero_point);
   } else if constexpr (std::is_same_v<Type, DetectionAttributes>) {
     visit("max_detections", a.max_detections);
     visit("max_classes_per_detection", a.max_classes_per_detection);

@@ -253,6 +253,11 @@ Status take_line(std::string_view line, bool first, Graph& graph) {
     graph.inputs = PERAXIS_TRY(take_tensors(cursor));
   } else if (word == "outputs") {
     graph.outputs = PERAXIS_TRY(take_tensors(cursor));
+  } else if (word == "states") {
+    const std::vector<int32_t> pairs = PERAXIS_TRY(take_tensors(cursor));
+    if (pairs.size() % 2 != 0)
+      return fail(ErrorCode::InvalidModel, "states of {} tensors; they are pairs", pairs.size());
+    for (size_t i = 0; i < pairs.size(); i += 2) graph.states.push_back({pairs[i], pairs[i + 1]});
   } else {
     PERAXIS_TRY(take_op(cursor, word, graph));
   }

@@ -10,6 +10,9 @@
 //
 //   outputs(%3)
 //
+// A graph that keeps values between runs ends with states(%4, %9), each tensor that is read and the one that
+// is written for the next run.
+//
 // `open` behind a shape: the file leaves the shape to the operator. An absent optional input is `_`. Names
 // are bytes: whatever is not printable ASCII is written \xHH. Floats have nine digits, which give back the
 // very same float32.
@@ -125,6 +128,9 @@ std::string print(const Graph& graph, bool with_data) {
   for (const Op& op : graph.ops) out += op_line(op);
   out += "inputs" + tensor_list(graph.inputs) + "\n";
   out += "outputs" + tensor_list(graph.outputs) + "\n";
+  std::vector<int32_t> states;
+  for (const KeptState& state : graph.states) states.insert(states.end(), {state.before, state.after});
+  if (!states.empty()) out += "states" + tensor_list(states) + "\n";
   return out;
 }
 

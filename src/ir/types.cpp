@@ -255,6 +255,7 @@ bool only_moves_data(const Graph& graph, const Op& op) {
 std::vector<bool> dead_operators(const Graph& graph) {
   std::vector<bool> read(graph.tensors.size()), dead(graph.ops.size());
   for (const int32_t t : graph.outputs) read[static_cast<size_t>(t)] = true;
+  for (const KeptState& state : graph.states) read[static_cast<size_t>(state.after)] = true;
   for (size_t op = graph.ops.size(); op-- > 0;) {
     dead[op] =
         std::ranges::none_of(graph.ops[op].outputs, [&](int32_t t) { return read[static_cast<size_t>(t)]; });
@@ -263,6 +264,12 @@ std::vector<bool> dead_operators(const Graph& graph) {
       if (t != kAbsent) read[static_cast<size_t>(t)] = true;
   }
   return dead;
+}
+
+std::vector<uint8_t> initial_state(const Tensor& before) {
+  const int64_t stored =
+      before.type == DataType::Int8 && before.quant.quantized() ? before.quant.zero_point[0] : 0;
+  return std::vector<uint8_t>(static_cast<size_t>(before.bytes()), static_cast<uint8_t>(stored));
 }
 
 std::string Graph::op_label(size_t index) const {

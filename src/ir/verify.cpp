@@ -243,6 +243,10 @@ Status verify_rule(const rules::OpView& view) {
     case OpKind::NonMaxSuppressionV4:
     case OpKind::NonMaxSuppressionV5:
       return rules::verify_non_max_suppression(view);
+    case OpKind::Svdf:
+      return rules::verify_svdf(view);
+    case OpKind::SequenceLstm:
+      return rules::verify_sequence_lstm(view);
     case OpKind::DetectionPostProcess:
       return rules::verify_detection(view);
   }
@@ -273,6 +277,47 @@ Status verify_activation(const Graph& graph, const Op& op) {
               "{} with the output's scale {:.9g}: the bound {} is {:.4g} steps, beyond int32",
               activation_name(activation), scale, bound,
               static_cast<double>(bound) / static_cast<double>(scale));
+}
+
+// Before the operators: what is read of a state is there from the start.
+Status define_states(const Graph& graph, Definitions& definitions) {
+  for (size_t i = 0; i < graph.states.size(); ++i) {
+    const auto [before, after] = graph.states[i];
+    PERAXIS_TRY(definitions.check_index(before, "what is read of state", i));
+    PERAXIS_TRY(definitions.check_index(after, "what is written of state", i));
+    PERAXIS_TRY(definitions.define(before));
+    const Tensor& a = graph.tensor(before);
+    const Tensor& b = graph.tensor(after);
+    if (a.type != b.type || a.shape != b.shape || a.quant != b.quant) {
+      return fail(ErrorCode::InvalidModel, "state {}: {} and {} have different types, shapes or scales", i,
+                  tensor_label(graph, before), tensor_label(graph, after));
+    }
+  }
+  return {};
+}
+
+// After them: each was written, by the operator that read it, and is nothing else.
+Status verify_states(const Graph& graph) {
+  if (graph.states.empty()) return {};
+  std::vector<int32_t> readers(graph.tensors.size(), 0), reader(graph.tensors.size(), -1), writer = reader;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    for (const int32_t t : graph.ops[op].inputs) {
+      if (t == kAbsent) continue;
+      ++readers[static_cast<size_t>(t)];
+      reader[static_cast<size_t>(t)] = static_cast<int32_t>(op);
+    }
+    for (const int32_t t : graph.ops[op].outputs) writer[static_cast<size_t>(t)] = static_cast<int32_t>(op);
+  }
+  for (const int32_t t : graph.outputs) ++readers[static_cast<size_t>(t)];
+  for (const KeptState& state : graph.states) {
+    const auto before = static_cast<size_t>(state.before), after = static_cast<size_t>(state.after);
+    if (readers[before] == 1 && readers[after] == 0 && reader[before] >= 0 && reader[before] == writer[after])
+      continue;
+    return fail(ErrorCode::InvalidModel,
+                "{} is a state, which one operator reads and writes and nothing else does",
+                tensor_label(graph, state.before));
+  }
+  return {};
 }
 
 Status verify_operator(const Graph& graph, const Op& op) {
@@ -324,6 +369,7 @@ Status verify(const Graph& graph) {
     PERAXIS_TRY(labelled(definitions.check_index(graph.inputs[i], "input", i), "graph"));
     PERAXIS_TRY(labelled(definitions.define(graph.inputs[i]), fmt::format("graph input {}", i)));
   }
+  PERAXIS_TRY(labelled(define_states(graph, definitions), "graph"));
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     Status status = verify_links(graph, op, definitions);
@@ -338,7 +384,7 @@ Status verify(const Graph& graph) {
                   tensor_label(graph, graph.outputs[i]));
     }
   }
-  return {};
+  return labelled(verify_states(graph), "graph");
 }
 
 }  // namespace peraxis::ir

@@ -40,12 +40,16 @@ using Values = std::span<const uint8_t>;  // dense, shape order, little-endian; 
 Status run_op(const ir::Graph& graph, size_t op_index, std::span<const Values> inputs,
               std::span<const std::span<uint8_t>> outputs, const Options& options);
 
-// Sees every activation, the graph's inputs first, then each operator's outputs as they are made.
+// Sees every activation, the graph's inputs and states first, then each operator's outputs as they are made.
 using Observer = std::function<void(int32_t tensor, Values values)>;
 
+// What a graph keeps between runs, in the order of ir::Graph::states.
+using States = std::vector<std::vector<uint8_t>>;
+
 // Runs a whole graph on host memory; returns the graph's outputs in order. Activations are freed after
-// their last use.
+// their last use. `states` are read and, when the run succeeds, replaced; empty ones, or none, begin anew.
 Result<std::vector<std::vector<uint8_t>>> run_graph(const ir::Graph& graph, std::span<const Values> inputs,
-                                                    const Options& options, const Observer& observer = {});
+                                                    const Options& options, const Observer& observer = {},
+                                                    States* states = nullptr);
 
 }  // namespace peraxis::kernels

@@ -24,6 +24,12 @@ Status check_indices(const ir::Graph& graph) {
     return fail(ErrorCode::InvalidModel, "an input or output of the graph is not one of its {} tensors",
                 count);
   }
+  const auto valid_state = [&](const ir::KeptState& state) {
+    return valid(state.before) && valid(state.after);
+  };
+  if (!std::ranges::all_of(graph.states, valid_state)) {
+    return fail(ErrorCode::InvalidModel, "a state of the graph is not one of its {} tensors", count);
+  }
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const ir::Op& op = graph.ops[i];
     const bool inputs_valid =
@@ -69,10 +75,31 @@ Result<Store> make_store(const ir::Graph& graph, std::span<const Values> inputs)
     for (const int32_t tensor : graph.ops[i].outputs) last[static_cast<size_t>(tensor)] = i;
   }
   for (const int32_t tensor : graph.outputs) last[static_cast<size_t>(tensor)] = kForever;
+  for (const ir::KeptState& state : graph.states) last[static_cast<size_t>(state.after)] = kForever;
   for (size_t i = 0; i < last.size() && !graph.ops.empty(); ++i) {
     if (last[i] != kForever) store.last_use[last[i]].push_back(static_cast<int32_t>(i));
   }
   return store;
+}
+
+Status begin_states(const ir::Graph& graph, const States* states, Store& store) {
+  if (states != nullptr && !states->empty() && states->size() != graph.states.size()) {
+    return fail(ErrorCode::InvalidArgument, "{} states were given, the graph has {}", states->size(),
+                graph.states.size());
+  }
+  for (size_t i = 0; i < graph.states.size(); ++i) {
+    const auto slot = static_cast<size_t>(graph.states[i].before);
+    const ir::Tensor& tensor = graph.tensors[slot];
+    const bool given = states != nullptr && !states->empty();
+    store.owned[slot] = given ? (*states)[i] : ir::initial_state(tensor);
+    if (static_cast<int64_t>(store.owned[slot].size()) != tensor.bytes()) {
+      return fail(ErrorCode::InvalidArgument, "state {} ('{}') has {} bytes, expected {}", i, tensor.name,
+                  store.owned[slot].size(), tensor.bytes());
+    }
+    store.values[slot] = store.owned[slot];
+    store.defined[slot] = true;
+  }
+  return {};
 }
 
 Status run_one(const ir::Graph& graph, size_t op_index, Store& store, const Options& options) {
@@ -109,13 +136,16 @@ Status run_one(const ir::Graph& graph, size_t op_index, Store& store, const Opti
 }  // namespace
 
 Result<std::vector<std::vector<uint8_t>>> run_graph(const ir::Graph& graph, std::span<const Values> inputs,
-                                                    const Options& options, const Observer& observer) {
+                                                    const Options& options, const Observer& observer,
+                                                    States* states) {
   Store store = PERAXIS_TRY(make_store(graph, inputs));
+  PERAXIS_TRY(begin_states(graph, states, store));
   const OwnPool pool(options);
   const auto observe = [&](int32_t tensor) {
     if (observer) observer(tensor, store.values[static_cast<size_t>(tensor)]);
   };
   for (const int32_t tensor : graph.inputs) observe(tensor);
+  for (const ir::KeptState& state : graph.states) observe(state.before);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     PERAXIS_TRY(run_one(graph, i, store, pool.options()));
     for (const int32_t tensor : graph.ops[i].outputs) observe(tensor);
@@ -130,6 +160,11 @@ Result<std::vector<std::vector<uint8_t>>> run_graph(const ir::Graph& graph, std:
       return fail(ErrorCode::InvalidModel, "output tensor {} is never written", tensor);
     }
     results.emplace_back(store.values[slot].begin(), store.values[slot].end());
+  }
+  if (states != nullptr) {
+    states->resize(graph.states.size());
+    for (size_t i = 0; i < graph.states.size(); ++i)
+      (*states)[i] = std::move(store.owned[static_cast<size_t>(graph.states[i].after)]);
   }
   return results;
 }

@@ -19,6 +19,7 @@ Uses::Uses(const ir::Graph& graph)
     for (const int32_t t : graph.ops[op].outputs) maker[static_cast<size_t>(t)] = static_cast<int32_t>(op);
   }
   for (const int32_t t : graph.outputs) is_output[static_cast<size_t>(t)] = true;
+  for (const ir::KeptState& state : graph.states) is_output[static_cast<size_t>(state.after)] = true;
 }
 
 std::optional<size_t> Uses::only_reader(int32_t tensor) const {

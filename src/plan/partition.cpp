@@ -38,6 +38,7 @@ struct Links {
     }
     for (const int32_t t : graph.outputs)
       if (!graph.tensor(t).is_constant) is_output[static_cast<size_t>(t)] = true;
+    for (const ir::KeptState& state : graph.states) is_output[static_cast<size_t>(state.after)] = true;
   }
 };
 

@@ -180,6 +180,7 @@ class HostArrays {
   explicit HostArrays(const ir::Graph& graph)
       : graph_(graph), present_(graph.tensors.size(), false), last_use_(graph.tensors.size(), -1) {
     for (const int32_t t : graph.inputs) write(t, -1);
+    for (const ir::KeptState& state : graph.states) write(state.before, -1);
   }
 
   Status read(int32_t tensor, int32_t step) {
@@ -375,6 +376,8 @@ Result<Schedule> make_schedule(const exe::Executable& executable, const ir::Grap
   for (int32_t i = 0; i < steps; ++i) PERAXIS_TRY(walk_step(executable, graph, i, arrays));
   for (const int32_t output : graph.outputs)
     PERAXIS_TRY_NOTE(arrays.read(output, steps), "at the end of the run, for an output of the model");
+  for (const ir::KeptState& state : graph.states)
+    PERAXIS_TRY_NOTE(arrays.read(state.after, steps), "at the end of the run, for a state of the model");
   for (int32_t t = 0; t < static_cast<int32_t>(graph.tensors.size()); ++t)
     if (arrays.present(t) && arrays.last_use(t) >= 0 && arrays.last_use(t) < steps)
       schedule.dead_after[static_cast<size_t>(arrays.last_use(t))].push_back(t);

@@ -42,11 +42,17 @@ class SessionImpl final : public Session {
         reference_(reference_of(executable_)),
         arrays_(graph_.tensors.size()),
         reported_(graph_.tensors.size(), false) {
+    reset_states();
     if (options_.threads > 1) pool_ = std::make_unique<base::ThreadPool>(options_.threads);
   }
 
   const ir::Graph& graph() const override { return graph_; }
   const RunCounters& counters() const override { return counters_; }
+  void reset_states() override {
+    states_.clear();
+    for (const ir::KeptState& state : graph_.states)
+      states_.push_back(ir::initial_state(graph_.tensor(state.before)));
+  }
   Result<std::vector<std::vector<uint8_t>>> run(std::span<const std::span<const uint8_t>> inputs) override;
 
  private:
@@ -100,6 +106,7 @@ class SessionImpl final : public Session {
   num::Reference reference_;
   std::vector<std::vector<uint8_t>> arrays_;  // by tensor, empty while there is none
   std::vector<bool> reported_;                // by tensor: the observer has seen it in this run
+  std::vector<std::vector<uint8_t>> states_;  // in the order of the graph's
   RunCounters counters_;
   std::unique_ptr<base::ThreadPool> pool_;  // none for one thread
 };
@@ -116,6 +123,10 @@ Status SessionImpl::bind_inputs(std::span<const std::span<const uint8_t>> inputs
     array(graph_.inputs[i]).assign(inputs[i].begin(), inputs[i].end());
     observe_array(graph_.inputs[i]);
   }
+  for (size_t i = 0; i < states_.size(); ++i) {
+    array(graph_.states[i].before) = states_[i];
+    observe_array(graph_.states[i].before);
+  }
   return {};
 }
 
@@ -131,6 +142,7 @@ Result<std::vector<std::vector<uint8_t>>> SessionImpl::run(std::span<const std::
   std::vector<std::vector<uint8_t>> outputs;
   for (const int32_t tensor : graph_.outputs)
     outputs.push_back(graph_.tensor(tensor).is_constant ? graph_.tensor(tensor).data : array(tensor));
+  for (size_t i = 0; i < states_.size(); ++i) states_[i] = std::move(array(graph_.states[i].after));
   drop_arrays();
   return outputs;
 }

@@ -53,7 +53,11 @@ class Session {
 
   virtual const ir::Graph& graph() const = 0;
   // inputs[i]: dense bytes of graph().inputs[i]. Returns the outputs in the model's order.
+  // A model with states (ir::Graph::states) reads what the run before left and leaves its own; a run that
+  // fails leaves them as they were. They are each session's own.
   virtual Result<std::vector<std::vector<uint8_t>>> run(std::span<const std::span<const uint8_t>> inputs) = 0;
+  // The states of a session that has not run.
+  virtual void reset_states() = 0;
   virtual const RunCounters& counters() const = 0;  // of the last run
 };
 

@@ -27,8 +27,8 @@ SAME, VALID = 0, 1
 
 
 class Tensor:
-    def __init__(self, shape, dtype="int8", scale=None, zero=None, axis=0, data=None):
-        self.shape, self.dtype, self.axis, self.data = list(shape), dtype, axis, data
+    def __init__(self, shape, dtype="int8", scale=None, zero=None, axis=0, data=None, variable=False):
+        self.shape, self.dtype, self.axis, self.data, self.variable = list(shape), dtype, axis, data, variable
         self.scale = None if scale is None else np.atleast_1d(np.asarray(scale, np.float32))
         if self.scale is not None:
             self.zero = np.broadcast_to(np.asarray(0 if zero is None else zero, np.int64), self.scale.shape)
@@ -39,8 +39,9 @@ def constant(values, dtype="int32"):
     return Tensor(values.shape, dtype, data=values)
 
 
-def build(code, options_type, options, inputs, outputs, custom=None):
-    """The bytes of a model with one operator; `inputs` may hold None for an absent one. `custom`: name and options."""
+def build(code, options_type, options, inputs, outputs, custom=None, intermediates=()):
+    """The bytes of a model with one operator; `inputs` may hold None for an absent one. `custom`: name and options.
+    `intermediates`: tensors inside the operator, which nobody reads."""
     model = schema.ModelT()
     model.version = 3
     operator_code = schema.OperatorCodeT()
@@ -57,6 +58,7 @@ def build(code, options_type, options, inputs, outputs, custom=None):
             return -1
         t = schema.TensorT()
         t.name, t.shape, t.type, t.buffer = "t%d" % len(graph.tensors), tensor.shape, TYPES[tensor.dtype], 0
+        t.isVariable = tensor.variable
         if tensor.scale is not None:
             t.quantization = schema.QuantizationParametersT()
             t.quantization.scale, t.quantization.zeroPoint = tensor.scale.tolist(), tensor.zero.tolist()
@@ -73,10 +75,12 @@ def build(code, options_type, options, inputs, outputs, custom=None):
     op.opcodeIndex = 0
     op.inputs = [add(t) for t in inputs]
     op.outputs = [add(t) for t in outputs]
+    if intermediates:
+        op.intermediates = [add(t) for t in intermediates]
     op.builtinOptionsType, op.builtinOptions = options_type, options
     if custom:
         operator_code.customCode, op.customOptions = custom[0], np.frombuffer(custom[1], np.uint8)
-    graph.inputs = [i for i, t in zip(op.inputs, inputs) if t is not None and t.data is None]
+    graph.inputs = [i for i, t in zip(op.inputs, inputs) if t is not None and t.data is None and not t.variable]
     graph.outputs = list(op.outputs)
     graph.operators = [op]
     model.subgraphs = [graph]
@@ -124,12 +128,13 @@ class Cases:
             return self.rng.choice([info.min, info.max], tensor.shape).astype(tensor.dtype)
         return self.rng.integers(info.min, info.max + 1, tensor.shape).astype(tensor.dtype)
 
-    def add(self, name, code, options, inputs, outputs, feeds=None, custom=None, resolver=OpResolverType.BUILTIN_REF):
-        """Builds, runs and stores a model; `feeds` replaces the random input sets."""
+    def add(self, name, code, options, inputs, outputs, feeds=None, custom=None, resolver=OpResolverType.BUILTIN_REF,
+            intermediates=(), kept=False):
+        """Builds, runs and stores a model; `feeds` replaces the random input sets. `kept`: sets are steps of one sequence."""
         kind = type(options).__name__[:-1] if options is not None else "NONE"
         options_type = getattr(schema.BuiltinOptions, kind)
-        model = build(code, options_type, options, inputs, outputs, custom)
-        live = [t for t in inputs if t is not None and t.data is None]
+        model = build(code, options_type, options, inputs, outputs, custom, intermediates)
+        live = [t for t in inputs if t is not None and t.data is None and not t.variable]
         interpreter = Interpreter(model_content=model, experimental_op_resolver_type=resolver,
                                   num_threads=1)
         interpreter.allocate_tensors()
@@ -138,6 +143,8 @@ class Cases:
         self.names.append(name)
         self.store(0, model)
         for feed in feeds:
+            if not kept:
+                interpreter.reset_all_variables()
             for details, values in zip(interpreter.get_input_details(), feed):
                 interpreter.set_tensor(details["index"], values)
             interpreter.invoke()

@@ -15,6 +15,7 @@ from case_parts import EVERY_TYPE, OP, QUANTIZED, SHAPES, all_of, feeds_of, like
 from function_cases import OPTIMISED, computed_weights, dead_scales, functions, normalizations
 from make_kernel_cases import NONE, RELU, RELU6, RELU_N1, SAME, VALID, Cases, Tensor, build, constant, options, spatial  # noqa: F401
 from movement_cases import blocks, indexing, makers, movement, slices
+from recurrent_cases import lstm, svdf
 from sequence_cases import sequences, sums, suppressions
 
 
@@ -389,7 +390,7 @@ FAMILIES = ((binary, 6, 18), (extremum, 6, 6), (quotients, 5, 15), (differences,
             (blocks, 6, 15), (makers, 7, 14), (resizes, 8, 24), (matmuls, 6, 18), (convolutions, 12, 36), (transposed, 8, 24),
             (dense, 6, 12), (maps, 5, 15), (detections, 6, 18),
             (functions, 4, 16), (normalizations, 6, 18), (sequences, 7, 21), (sums, 6, 18), (suppressions, 5, 15),
-            (dead_scales, 6, 24), (computed_weights, 4, 12))
+            (dead_scales, 6, 24), (computed_weights, 4, 12), (svdf, 4, 12), (lstm, 6, 18))
 
 
 def main():

@@ -5,6 +5,7 @@
 For each NAME.tflite without a NAME.outcome: NAME.outcome is first "died", then "refused: ..." or "ran", with the outputs in NAME.npz.
 """
 import pathlib
+import resource
 import sys
 
 import numpy as np
@@ -23,6 +24,8 @@ def run(path):
 
 
 def main():
+    # A model may ask for more memory than there is.
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     for path in sorted(pathlib.Path(sys.argv[1]).glob("*.tflite")):
         outcome = path.with_suffix(".outcome")
         if outcome.exists():

@@ -26,6 +26,7 @@ sys.path.insert(0, str(peraxis_runs.ROOT / "tests" / "data"))
 
 import model_builder  # noqa: E402  needs ai_edge_litert
 import operator_cases  # noqa: E402  needs ai_edge_litert
+import recurrent_cases  # noqa: E402  needs ai_edge_litert
 
 SEED = int(os.environ.get("PERAXIS_SEED") or 77)
 EVERY = 7  # how often the machine model's device runs a model too
@@ -59,6 +60,22 @@ def bits(array):
     return array.tobytes()
 
 
+def kept_failures(name, place, sets):
+    """Of a model with states: the sets as steps of one sequence, and the first of them alone."""
+    stored = {f"{kind}{step}_{n}": value for step, arrays in enumerate(sets) for kind, values in zip("io", arrays)
+              for n, value in enumerate(values)}
+    np.savez(place / "steps.npz", **stored)
+    report = peraxis_runs.compare(place / "model.tflite", place / "steps.npz", "--keep-state")
+    wrong = [f"{name}, step {s['set']}: {s['differing']} differ; kept: {place}" for s in report["goldens"]["sets"] if s["differing"]]
+    assert len(report["goldens"]["sets"]) == len(sets)
+    for device in ("cpu", "sim"):
+        got, _ = run(place / "model.tflite", sets[0][0], place / device, "--device", device)
+        wrong += [f"{name} on {device}: a first run differs" for a, b in zip(got, sets[0][1]) if bits(a) != bits(b)]
+    if not wrong:
+        shutil.rmtree(place)
+    return wrong
+
+
 def failures(model, folder):
     """What differs, as lines."""
     name, data, sets = model
@@ -67,6 +84,8 @@ def failures(model, folder):
     (place / "model.tflite").write_bytes(data)
     wrong = []
     devices = ["cpu"] + (["sim"] if sum(name.encode()) % EVERY == 0 else [])
+    if name.startswith("kept_"):
+        return kept_failures(name, place, sets)
     for device in devices:
         for index, (feed, want) in enumerate(sets):
             try:
@@ -133,14 +152,32 @@ def test_gelu_of_floats_is_close(approximate, tmp_path):
     assert (got == want).mean() > 0.5
 
 
-def test_lstm_is_refused_by_name(tmp_path):
-    """The name of an operator that is not supported reaches the user."""
-    schema = operator_cases.schema
-    tensor = operator_cases.Tensor([1, 2], "float32")
-    (tmp_path / "lstm.tflite").write_bytes(
-        operator_cases.build(schema.BuiltinOperator.UNIDIRECTIONAL_SEQUENCE_LSTM, 0, None, [tensor], [tensor]))
-    with pytest.raises(peraxis_runs.Failed, match="UNIDIRECTIONAL_SEQUENCE_LSTM"):
-        run(tmp_path / "lstm.tflite", [np.zeros((1, 2), np.float32)], tmp_path, "--device", "cpu")
+def test_an_lstm_of_floats_is_close(tmp_path):
+    """LiteRT takes logistic and tanh of another library for float32: close, also after steps that each read what the one before left."""
+    made = Collected(SEED)
+    for number in range(8):
+        model = recurrent_cases.lstm_model(made, "float32")
+        feeds = operator_cases.feeds_of(made, [model[1][0]], 3)
+        made.add(f"lstm_{number}", operator_cases.OP.UNIDIRECTIONAL_SEQUENCE_LSTM, *model[:3], feeds, kept=True)
+    for name, data, sets in made.models:
+        (tmp_path / f"{name}.tflite").write_bytes(data)
+        stored = {f"{kind}{step}_0": arrays[0] for step, pair in enumerate(sets) for kind, arrays in zip("io", pair)}
+        np.savez(tmp_path / f"{name}.npz", **stored)
+        report = peraxis_runs.compare(tmp_path / f"{name}.tflite", tmp_path / f"{name}.npz", "--keep-state")
+        assert [s["max"] <= 1e-5 for s in report["goldens"]["sets"]] == [True] * len(sets)
+
+
+def test_a_model_that_keeps_state_begins_every_set_anew_unless_told(tmp_path):
+    made = Collected(SEED)
+    operator_cases.svdf(made, 4)
+    name, data, sets = max(made.models, key=lambda m: m[1] != b"" and m[0].startswith("kept_svdf_float32"))
+    (tmp_path / "m.tflite").write_bytes(data)
+    feed, want = sets[0]
+    np.savez(tmp_path / "m.npz", **{f"{kind}{step}_0": value for step in range(3) for kind, value in (("i", feed[0]), ("o", want[0]))})
+    differing = [s["differing"] for s in peraxis_runs.compare(tmp_path / "m.tflite", tmp_path / "m.npz")["goldens"]["sets"]]
+    assert differing == [0, 0, 0], name
+    kept = [s["differing"] for s in peraxis_runs.compare(tmp_path / "m.tflite", tmp_path / "m.npz", "--keep-state")["goldens"]["sets"]]
+    assert kept[0] == 0 and sum(kept) > 0
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ struct CompareOptions {
   InputOptions inputs;
   std::vector<std::string> goldens;
   std::string dump;
-  bool json = false;
+  bool json = false, keep_state = false;
   int threads = 1;
 };
 
@@ -98,11 +98,15 @@ Status compare_layers(const CompareOptions& options, const compiler::Options& bu
   return {};
 }
 
-Status compare_golden_sets(CompiledModel& compiled, const Goldens& goldens, Comparison& out) {
+// A model with states begins every set anew, or with `keep_state` the first one only.
+Status compare_golden_sets(CompiledModel& compiled, const Goldens& goldens, bool keep_state,
+                           Comparison& out) {
+  compiled.reset_states();
   base::Progress progress("running golden sets", static_cast<int64_t>(goldens.sets.size()));
   for (size_t s = 0; s < goldens.sets.size(); ++s) {
     progress.update(static_cast<int64_t>(s));
     const GoldenSet& set = goldens.sets[s];
+    if (!keep_state) compiled.reset_states();
     const auto outputs =
         PERAXIS_TRY_NOTE(compiled.run(spans(set.inputs), nullptr), "in golden set {}", set.number);
     for (const auto& [n, want] : set.outputs)
@@ -142,7 +146,7 @@ CliResult<Comparison> compare(const CompareOptions& options) {
     for (size_t n = 0; n < outputs.size(); ++n) got[out.graph.outputs[n]] = outputs[n];
     out.tasks = compiled.counters().tasks;
     out.macs = compiled.counters().macs;
-    PERAXIS_TRY(compare_golden_sets(compiled, goldens, out));
+    PERAXIS_TRY(compare_golden_sets(compiled, goldens, options.keep_state, out));
   }
   PERAXIS_TRY(compare_layers(options, build, plan, reference, got, out));
   out.warnings = model_warnings(out.graph);
@@ -299,6 +303,8 @@ void add_compare(const Arguments& arguments) {
       .type_name("D.npz");
   add_build_options(arguments, options->build);
   add_model_options(arguments, options->reading);
+  arguments.flag("--keep-state", options->keep_state,
+                 "golden sets are steps of one sequence: a model that keeps state is not reset between them");
   arguments.flag("--json", options->json, "one JSON document on stdout");
   add_threads_option(arguments, options->threads);
   arguments.runs([options] { return compare_command(*options); });

@@ -165,6 +165,9 @@ Status verify_cumsum(const OpView& view);
 Status verify_scatter_nd(const OpView& view);
 Status verify_non_max_suppression(const OpView& view);  // version 4 and 5
 
+Status verify_svdf(const OpView& view);
+Status verify_sequence_lstm(const OpView& view);
+
 Status verify_detection(const OpView& view);
 
 }  // namespace peraxis::ir::rules

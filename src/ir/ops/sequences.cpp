@@ -95,6 +95,10 @@ Status verify_scatter_nd(const OpView& view) {
   PERAXIS_TRY(verify_stored(updates, output, kTypes));
   PERAXIS_TRY(expect_rank(indices, 1, kMaxRank));
   PERAXIS_TRY(expect_rank(updates, 1, kMaxRank));
+  if (shape.tensor->is_constant) {
+    const auto wanted = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input"));
+    PERAXIS_TRY(expect_shape(output, wanted));
+  }
   const std::vector<int32_t>& rows = indices.tensor->shape;
   const std::vector<int32_t>& out = output.tensor->shape;
   const auto depth = static_cast<size_t>(rows.back());
@@ -108,9 +112,7 @@ Status verify_scatter_nd(const OpView& view) {
     return fail(ErrorCode::InvalidModel, "{} have shape {}; the indices and the output make it {}",
                 updates.text(), shape_text(updates.tensor->shape), shape_text(expected));
   }
-  if (!shape.tensor->is_constant) return {};
-  return expect_shape(output,
-                      PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input")));
+  return {};
 }
 
 }  // namespace peraxis::ir::rules

@@ -356,7 +356,8 @@ INSTANTIATE_TEST_SUITE_P(
               },
               kInvalid, "a sparse tensor of rank 4 with 0 blocked dimensions has 0 dimensions in its order"},
         Break{"variable", [](ModelSpec& m) { m.tensors[0].is_variable = true; }, kUnsupported,
-              "variable tensors"},
+              "operator 0 (conv_2d): input 0 (tensor 0 'in') is a variable tensor; a variable tensor is the "
+              "state of one svdf"},
         Break{"custom_quantization", [](ModelSpec& m) { m.tensors[0].custom_quantization = true; },
               kUnsupported, "its quantization is of a custom kind, like blockwise (details of type 1)"},
         Break{"dynamic_without_size",

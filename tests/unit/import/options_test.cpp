@@ -163,6 +163,14 @@ INSTANTIATE_TEST_SUITE_P(
         OptionsCase{"batch_matmul", 126, O::BatchMatMulOptions,
                     [](Builder& b) { return tfl::CreateBatchMatMulOptions(b, false, true).Union(); },
                     Kind::BatchMatmul, ir::BatchMatmulAttributes{false, true}},
+        OptionsCase{"svdf", 27, O::SVDFOptions,
+                    [](Builder& b) { return tfl::CreateSVDFOptions(b, 3, A::RELU).Union(); }, Kind::Svdf,
+                    ir::SvdfAttributes{3, ir::Activation::Relu}},
+        OptionsCase{"lstm", 44, O::UnidirectionalSequenceLSTMOptions,
+                    [](Builder& b) {
+                      return tfl::CreateUnidirectionalSequenceLSTMOptions(b, A::TANH, 1.5F, 2.5F, true).Union();
+                    },
+                    Kind::SequenceLstm, ir::LstmAttributes{1.5F, 2.5F, true, 0.0F, 0}},
         OptionsCase{"cumsum", 128, O::CumsumOptions,
                     [](Builder& b) { return tfl::CreateCumsumOptions(b, false, true).Union(); }, Kind::CumSum,
                     ir::CumSumAttributes{false, true}},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph_parts.hpp"
+#include "recurrent_graphs.hpp"
 
 namespace peraxis::ir::test {
 
@@ -198,6 +199,10 @@ inline Graph non_max_suppression(OpKind kind) {
 
 inline Graph cpu_operator(OpKind kind) {
   switch (kind) {
+    case OpKind::Svdf:
+      return svdf();
+    case OpKind::SequenceLstm:
+      return sequence_lstm();
     case OpKind::Elu:
     case OpKind::Log:
       return unary(kind);

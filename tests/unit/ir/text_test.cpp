@@ -120,6 +120,10 @@ struct Randomize {
   void operator()(BatchMatmulAttributes& x) { x = {b(), b()}; }
   void operator()(CumSumAttributes& x) { x = {b(), b()}; }
   void operator()(GeluAttributes& x) { x = {b()}; }
+  void operator()(SvdfAttributes& x) { x = {i(), a()}; }
+  void operator()(LstmAttributes& x) {
+    x = {random_float(rng), random_float(rng), b(), random_float(rng), i()};
+  }
   void operator()(DetectionAttributes& x) {
     x = {i(),
          i(),
@@ -150,6 +154,9 @@ Graph random_graph(base::Rng& rng) {
   }
   graph.inputs = random_links(rng);
   graph.outputs = random_links(rng);
+  for (int64_t n = rng.uniform(0, 2); n > 0; --n)
+    graph.states.push_back(
+        {static_cast<int32_t>(rng.uniform(0, 9)), static_cast<int32_t>(rng.uniform(0, 9))});
   return graph;
 }
 

@@ -108,7 +108,10 @@ TEST(KernelFacts, StateTheTypesTheRulesAccept) {
   for (const ir::OpKind kind : kKinds) {
     const KernelFacts facts = kernel_facts(kind);
     EXPECT_FALSE(facts.types.empty()) << ir::op_name(kind);
+    const bool recurrent = kind == ir::OpKind::Svdf || kind == ir::OpKind::SequenceLstm;
     for (const ir::DataType type : kAll) {
+      // int8 has other types inside; litert_cases_test.cpp runs such models.
+      if (recurrent && type == ir::DataType::Int8) continue;
       const std::string why = refusal(kind, type);
       EXPECT_EQ(std::ranges::count(facts.types, type) == 1, why.empty())
           << ir::op_name(kind) << " of " << ir::data_type_name(type) << "\n"
