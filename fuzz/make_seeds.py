@@ -100,6 +100,11 @@ def executables():
     yield "packed", {**full, "placements": [*full["placements"], picture],
                      "packed_placements": [dict(pitch=16, placement=1)],
                      "steps": [*full["steps"], {**blank, "kind": "Upload", "placement": 1}]}
+    # Reasons of operators, which a file may share; a Cpu step that reads a cube.
+    yield "records", {**full, "accuracy": "exact", "reference": "single-rounding", "strategy": "hybrid",
+                      "operators": [dict(op=op, device="cpu", reason="why") for op in (1, 2)],
+                      "layers": [*full["layers"], dict(op=3, device="cpu", strategy="", reason="why", tasks=0, macs=0)],
+                      "step_operands": [dict(step=0, inputs=[0, -1], outputs=[-1])]}
 
 
 def make_executable_seeds(folder):

@@ -9,6 +9,7 @@ reference kernels; beside it LiteRT's own XNNPACK on the same inputs (needs ai_e
 .venv/bin/python). The sections on plans: `peraxis plan` with the inputs of a set.
 """
 import argparse
+import collections
 import json
 import multiprocessing.pool
 import os
@@ -137,7 +138,26 @@ def plan(binary, model, arguments):
     if figures:
         found["measured"] = 100 * sum(f["differing"] for f in figures) / sum(f["elements"] for f in figures)
         found["max"] = int(max(f["max"] for f in figures))
+        elements = sum(f["elements"] for f in figures)
+        found["expected"] = sum(layer["expected_mismatch_percent"] * layer["isolated"]["elements"] for layer in layers) / elements
+        found["others"] = [operator for operator in report["operators"] if operator.get("certificate", {}).get("max", 0) > 0]
+        found["equal_others"] = sum(operator.get("certificate", {}).get("values", 0) > 0 and operator["certificate"]["max"] == 0
+                                    for operator in report["operators"])
     return found
+
+
+def other_operators(way):
+    """One way's operators that can differ: how many of which kinds, expected, measured on both sets, maximum, largest single share."""
+    if not way[0]["others"]:
+        return ["none", "", "", "", ""]
+    kinds = collections.Counter(operator["kind"] for operator in way[0]["others"])
+    elements = [operator["isolated"]["elements"] for operator in way[0]["others"]]
+    expected = sum(n * operator["expected_mismatch_percent"] for n, operator in zip(elements, way[0]["others"])) / sum(elements)
+    measured = [100 * sum(operator["isolated"]["differing"] for operator in one["others"]) / sum(elements) for one in way]
+    largest = max(operator["isolated"]["percent"] for one in way for operator in one["others"])
+    return [", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())), percent(expected),
+            " / ".join(percent(value) for value in measured), percent(largest),
+            str(int(max(operator["isolated"]["max"] for one in way for operator in one["others"])))]
 
 
 def plans(binary, model, goldens):
@@ -183,6 +203,8 @@ def study(options, folder, name):
         "expected": [percent(fast[0]["expected"]), both(fast), percent(limited[0]["expected"]), both(limited),
                      percent(calibrated[0]["expected"]), both(calibrated), str(calibrated[0]["tasks"])],
     }
+    if any(way[0]["others"] for way in (fast, limited)):
+        cells["others"] = [*other_operators(fast), *other_operators(limited)[:3]]
     if name in INDEPENDENT:
         cells["independent"] = [f"{percent(rows[column]['percent'])} / {theirs}" for column, theirs in INDEPENDENT[name].items()]
     print(name, file=sys.stderr)
@@ -202,7 +224,7 @@ def main():
     with multiprocessing.pool.ThreadPool() as pool:
         found = pool.starmap(lambda folder, name: study(options, folder, name), names, chunksize=1)
     lines = {section: "\n".join(line[section] for line, _ in found if section in line)
-             for section in ("isolated", "end", "tasks", "price", "expected", "independent")}
+             for section in ("isolated", "end", "tasks", "price", "expected", "others", "independent")}
     made = [plans_of for _, plans_of in found]
     worst = max(figure["measured"] for one in made for figure in one[LIMITED])
     dearest = [one[LIMITED][0]["ms"] / one["exact"][0]["ms"] for one in made]
@@ -247,6 +269,15 @@ and for no others: the largest ratio is kws_ref_model, calibrated on its set 0 (
 
 {head(["fast, expected %", "measured %", f"{LIMITED}, expected %", "measured %", "calibrated, expected %", "measured %", "tasks"])}
 {lines["expected"]}
+
+## Other operators
+Operators of the NPU that are no convolutions and can differ from the reference, never by more than 1: what `plan` states of them, counted over
+all values of their operands, and what was measured, each alone on the reference's activations; the last columns under `--max-mismatch {BUDGET}`,
+which counts them with the layers. Networks that are not listed have none: their operators beside convolutions are equal to the reference,
+as all are under `exact`. The tables above are of the convolution-like operators alone.
+
+{head(["fast", "expected %", "measured %, set 0 / 1", "largest of one operator, %", "max", LIMITED, "expected %", "measured %, set 0 / 1"])}
+{lines["others"]}
 
 ## End to end
 Mean difference of the outputs on input sets 0 / 1, in brackets the largest. `XNNPACK`: LiteRT's default kernels on the same inputs,

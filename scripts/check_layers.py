@@ -23,11 +23,12 @@ LAYERS = {
     "lower": "base num ir target requant",
     "plan": "base num ir target requant lower",
     "emit": "base num target",
-    "exe": "base",
+    "exe": "base",  # and what EXTRA_HEADERS says
     "compiler": "base num ir kernels target requant lower plan emit exe",
     "machine": "base num exe",
     "trace": "base num exe target machine",
     "device": "base exe machine",
+    "capture": "base machine trace target device",  # of device only the facts in uapi/; client/: see below
     "runtime": "base num ir kernels exe device",
     "vision": "base",
     "cli": "*",
@@ -35,7 +36,11 @@ LAYERS = {
 # Single headers a folder may use beyond that. The machine model shares the register table with the compiler
 # and nothing else: what both share cannot reveal a mistake of one.
 # A look-up table of the compiler is what the reference kernels make of 256 values.
-EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"}}
+# An executable names references and strategies; their lists are where they are made.
+EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"},
+                 "exe": {"num/reference.hpp", "requant/strategies.def"}}
+# Folders that may include only what is named: headers or folders. The preloaded library lives in foreign programs.
+CLOSED_FOLDERS = {"capture/client": ("capture/client/", "capture/protocol.hpp", "capture/log_format.hpp", "device/uapi/")}
 # Made by flatc into the build tree, and by whom they may be used.
 GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}, "capture_generated.h": {"trace"}}
 
@@ -83,6 +88,10 @@ def check_includes(top):
             if target in GENERATED:
                 if folder not in GENERATED[target]:
                     yield f"{where}: {target} is for {', '.join(GENERATED[target])} only"
+                continue
+            closed = [only for inside, only in CLOSED_FOLDERS.items() if relative.as_posix().startswith(inside + "/")]
+            if closed and not target.startswith(closed[0]):
+                yield f"{where}: {relative.parent} may include only {', '.join(closed[0])}"
                 continue
             if target in EXTRA_HEADERS.get(folder, ()) or target.startswith("peraxis/"):
                 continue

@@ -117,7 +117,7 @@ class Run:
 def write_capture(binary, description, arrays, folder, number):
     source, capture = folder / "case.json", folder / f"case{number}.pxc"
     source.write_text(json.dumps(description))
-    made = peraxis(binary, "capture", source, "--arrays", arrays, "-o", capture)
+    made = peraxis(binary, "capture", "--pack", source, "--arrays", arrays, "-o", capture)
     if made.returncode:
         raise RuntimeError(made.stderr.decode(errors="replace").strip())
     return capture

@@ -108,13 +108,31 @@ Result<std::vector<uint8_t>> read_file(const std::filesystem::path& path, int64_
   return out;
 }
 
-Status write_file(const std::filesystem::path& requested, std::span<const uint8_t> bytes) {
+namespace {
+
+Status check_stored(const std::filesystem::path& path, const FileCheck& check) {
+  if (!check) return {};
+  const std::vector<uint8_t> stored = PERAXIS_TRY(read_file(path));
+  return check(stored);
+}
+
+}  // namespace
+
+Status write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes) {
+  return write_file(path, bytes, nullptr);
+}
+
+Status write_file(const std::filesystem::path& requested, std::span<const uint8_t> bytes,
+                  const FileCheck& check) {
   std::filesystem::path path = requested;
   mode_t mode = 0;
   struct stat info{};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode)) return fail(ErrorCode::Io, "'{}' is a directory, not a file", path.string());
-    if (!S_ISREG(info.st_mode)) return write_directly(path, bytes);
+    if (!S_ISREG(info.st_mode)) {
+      if (check) PERAXIS_TRY(check(bytes));
+      return write_directly(path, bytes);
+    }
     mode = info.st_mode & 07777;
     std::error_code error;  // through a symbolic link: replace what it points to
     const std::filesystem::path real = std::filesystem::canonical(path, error);
@@ -129,6 +147,7 @@ Status write_file(const std::filesystem::path& requested, std::span<const uint8_
     status = fail(ErrorCode::Io, "'{}': cannot keep its permissions: {}", path.string(), errno_text(errno));
   if (status && fd.close() != 0)
     status = fail(ErrorCode::Io, "'{}': cannot close: {}", path.string(), errno_text(errno));
+  if (status) status = check_stored(temporary, check);
   if (status && std::rename(temporary.c_str(), path.c_str()) != 0)
     status = fail(ErrorCode::Io, "'{}': cannot replace: {}", path.string(), errno_text(errno));
   if (!status) ::unlink(temporary.c_str());

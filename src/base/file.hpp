@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,11 @@ Result<std::vector<uint8_t>> read_file(const std::filesystem::path& path, int64_
 // Replaces or creates `path`; an existing file keeps its permissions and a symbolic link its place. A
 // device or FIFO (/dev/stdout) is written to directly.
 Status write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes);
+// The same, with a last word of `check`: it gets the bytes as they are read back from the new file, before
+// that takes the target's name. When it refuses them no file is made and an old one stays as it was. What
+// cannot be read back (a device, a FIFO) is checked before it is written.
+using FileCheck = std::function<Status(std::span<const uint8_t> stored)>;
+Status write_file(const std::filesystem::path& path, std::span<const uint8_t> bytes, const FileCheck& check);
 Status write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace peraxis::base

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/printable.hpp"
+
 namespace peraxis::base {
 
 Progress::Progress(std::string label, int64_t total)
@@ -32,9 +34,10 @@ void Progress::update(int64_t done) {
 }
 
 std::string Progress::line(const std::string& label, int64_t done, int64_t total) {
-  if (total <= 0) return fmt::format("{} {}", label, done);
+  const std::string shown = printable(label);
+  if (total <= 0) return fmt::format("{} {}", shown, done);
   const double percent = 100.0 * static_cast<double>(done) / static_cast<double>(total);
-  return fmt::format("{} {}/{} ({:.0f} %)", label, done, total, percent);
+  return fmt::format("{} {}/{} ({:.0f} %)", shown, done, total, percent);
 }
 
 }  // namespace peraxis::base

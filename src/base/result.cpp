@@ -1,5 +1,7 @@
 #include "base/result.hpp"
 
+#include "base/printable.hpp"
+
 namespace peraxis {
 
 const char* error_code_name(ErrorCode code) {
@@ -23,8 +25,8 @@ const char* error_code_name(ErrorCode code) {
 }
 
 std::string Error::text() const {
-  std::string out = message;
-  for (const std::string& note : notes) out += "\n  " + note;
+  std::string out = base::printable(message);
+  for (const std::string& note : notes) out += "\n  " + base::printable(note);
   return out;
 }
 

@@ -5,14 +5,10 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/printable.hpp"
 
 namespace peraxis::base {
 namespace {
-
-size_t width_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
-                                           [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
-}
 
 // Digits with signs, separators, a decimal point, an exponent, a percent sign.
 bool looks_numeric(std::string_view cell) {
@@ -38,6 +34,7 @@ void Table::align(size_t column, Align align) {
 void Table::add_row(std::vector<std::string> cells) {
   PERAXIS_CHECK(cells.size() <= header_.size(), "more cells than columns");
   cells.resize(header_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 
@@ -55,8 +52,8 @@ std::string Table::text() const {
   std::vector<size_t> widths;
   std::vector<bool> right;
   for (size_t c = 0; c < header_.size(); ++c) {
-    size_t width = width_of(header_[c]);
-    for (const auto& row : rows_) width = std::max(width, width_of(row[c]));
+    size_t width = characters(header_[c]);
+    for (const auto& row : rows_) width = std::max(width, characters(row[c]));
     widths.push_back(width);
     right.push_back(align_[c] < 0 ? is_numeric(c) : align_[c] == static_cast<int>(Align::Right));
   }
@@ -64,7 +61,7 @@ std::string Table::text() const {
   const auto add_line = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (size_t c = 0; c < cells.size(); ++c) {
-      const std::string padding(widths[c] - width_of(cells[c]), ' ');
+      const std::string padding(widths[c] - characters(cells[c]), ' ');
       if (c > 0) line += "  ";
       line += right[c] ? padding + cells[c] : cells[c] + padding;
     }

@@ -3,6 +3,7 @@
 #include "base/thread_pool.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <system_error>
 
 namespace peraxis::base {
@@ -10,6 +11,8 @@ namespace {
 
 // Set while this thread runs a piece of some pool: a loop inside a loop must not wait for itself.
 thread_local bool inside_loop = false;
+
+std::atomic<int64_t> threads_started{0};
 
 }  // namespace
 
@@ -19,10 +22,15 @@ ThreadPool::ThreadPool(int threads) {
   for (int i = 1; i < size_; ++i) {
     try {
       threads_.emplace_back([this] { work(); });
+      ++threads_started;
     } catch (const std::system_error&) {  // the system has no more threads: those we have do the work
       break;
     }
   }
+}
+
+int64_t ThreadPool::started() {
+  return threads_started;
 }
 
 ThreadPool::~ThreadPool() {

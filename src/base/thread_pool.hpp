@@ -21,6 +21,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return size_; }
+  // Threads that pools of this process have started so far, those that ended too.
+  static int64_t started();
 
   // Cuts [begin, end) into at most size() pieces of equal length (give or take one), calls
   // fn(first, last) for each and waits. fn must not throw. Any thread may call; calls of different threads

@@ -30,7 +30,8 @@ int report(const CliStatus& outcome) {
     print_error(flushed.error().text());
     return kFailed;
   }
-  return outcome ? kDone : kFailed;
+  if (outcome) return kDone;
+  return outcome.error().exit_code != 0 ? outcome.error().exit_code : kFailed;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct CliError {
   Error error;
   bool usage = false;
   bool quiet = false;  // the result on stdout says it all
+  int exit_code = 0;   // quiet: another one than 1
 
   CliError(Error e, bool is_usage = false) : error(std::move(e)), usage(is_usage) {}  // NOLINT: implicit
 };
@@ -36,6 +37,14 @@ tl::unexpected<CliError> usage(fmt::format_string<Args...> format, Args&&... arg
 inline tl::unexpected<CliError> quiet_failure() {
   CliError error(Error{});
   error.quiet = true;
+  return tl::unexpected<CliError>(std::move(error));
+}
+
+// The exit code of another program, handed on.
+inline tl::unexpected<CliError> exit_with(int exit_code) {
+  CliError error(Error{});
+  error.quiet = true;
+  error.exit_code = exit_code;
   return tl::unexpected<CliError>(std::move(error));
 }
 

@@ -50,7 +50,7 @@ Json layer_head_json(const ir::Graph& graph, const exe::LayerPlan& layer) {
           {"name", op_output_name(graph, op)},
           {"device", layer.device},
           {"strategy", layer.strategy.empty() ? Json(nullptr) : Json(layer.strategy)},
-          {"reason", layer.reason.empty() ? Json(nullptr) : Json(layer.reason)}};
+          {"reason", layer.reason.empty() ? Json(nullptr) : Json(layer.reason.str())}};
 }
 
 Json layers_json(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers) {
@@ -95,7 +95,7 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
     const auto op = static_cast<size_t>(layer.op);
     if (op >= graph.ops.size() || layer.reason.empty()) continue;
     out += fmt::format("  {} on {}{}{}: {}\n", printable(graph.op_label(op)), layer.device,
-                       layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason));
+                       layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason.str()));
   }
   return out;
 }
@@ -111,9 +111,9 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
       // An ADD in the tasks of a convolution, with the bound on what both may differ by.
       const auto op = static_cast<size_t>(o.op);
       if (op < graph.ops.size() && graph.ops[op].kind == ir::OpKind::Add && !o.reason.empty())
-        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason));
+        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason.str()));
     } else if (static_cast<size_t>(o.op) < graph.ops.size())
-      ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason}];
+      ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason.str()}];
   }
   std::string out = fmt::format("{} of {} other operators run on the NPU\n", on_npu, operators.size());
   for (const auto& [what, count] : by_reason)
@@ -209,7 +209,7 @@ Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>
                    {"kind", ir::op_name(graph.ops[op].kind)},
                    {"name", op_output_name(graph, op)},
                    {"device", o.device},
-                   {"reason", o.reason.empty() ? Json(nullptr) : Json(o.reason)}});
+                   {"reason", o.reason.empty() ? Json(nullptr) : Json(o.reason.str())}});
   }
   return out;
 }

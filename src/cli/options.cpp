@@ -110,9 +110,10 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
        "operators of the CPU take dense arrays only, converted before and after them, and leave the NPU's "
        "layout alone");
   arguments
-      .option("--max-mismatch", options.max_mismatch,
-              "what 'auto' aims at instead: per cent of the convolutions' outputs that may differ from the "
-              "reference, least time below that")
+      .option(
+          "--max-mismatch", options.max_mismatch,
+          "what 'auto' aims at instead: per cent of the NPU's outputs that may differ from the reference, of "
+          "all operators that can; least time below that")
       .type_name("PERCENT")
       .between(0.0, 100.0)
       .noted_in(options.given);

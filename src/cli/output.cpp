@@ -12,15 +12,24 @@
 namespace peraxis::cli {
 
 std::string json_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+  return base::printable_json(document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
+namespace {
+
+void print_to(std::FILE* file, const std::string& text) {
+  const std::string shown = base::printable_lines(text);
+  std::fwrite(shown.data(), 1, shown.size(), file);
+}
+
+}  // namespace
+
 void print_text(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_to(stdout, text);
 }
 
 void print_notice(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  print_to(stderr, text);
 }
 
 void print_json(const Json& document) {
@@ -31,17 +40,9 @@ std::string share_text(double share) {
   return share == 0 ? "0" : fmt::format("{:.4f}", 100 * share);
 }
 
-std::string printable(const std::string& text) {
-  std::string out = text;
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
-  return out;
-}
-
 std::string short_name(const std::string& text) {
   constexpr size_t kLongest = 48;
-  const std::string shown = printable(text);
-  return shown.size() <= kLongest ? shown : shown.substr(0, kLongest - 3) + "...";
+  return base::printable_start(text, kLongest);
 }
 
 Status flush_stdout() {

@@ -1,9 +1,12 @@
 // What commands print: JSON that is valid whatever bytes a name holds, and stdout whose failure is noticed.
+// All text passes base::printable_lines here, so nothing that a file holds reaches the terminal as a command
+// to it; names pass printable() before they become part of a line.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/printable.hpp"
 #include "base/result.hpp"
 #include "ir/graph.hpp"
 
@@ -11,7 +14,8 @@ namespace peraxis::cli {
 
 using Json = nlohmann::ordered_json;
 
-// One document and a newline on stdout. Bytes that are not UTF-8 become the replacement character.
+// One document and a newline on stdout. Bytes that are not UTF-8 become the replacement character, control
+// characters and their like are escaped.
 void print_json(const Json& document);
 // The same as text.
 std::string json_text(const Json& document);
@@ -20,8 +24,7 @@ void print_text(const std::string& text);
 void print_notice(const std::string& text);
 // A share of 0..1 as per cent: "0.0647"; "0" when there is nothing at all.
 std::string share_text(double share);
-// Text for people: control characters of names cannot move the cursor.
-std::string printable(const std::string& text);
+using base::printable;  // names in text for people
 // The same for names in tables, cut after 48 characters: converters join the names of all fused operators.
 std::string short_name(const std::string& text);
 

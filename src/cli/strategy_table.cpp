@@ -11,6 +11,7 @@
 
 #include "base/progress.hpp"
 #include "cli/inputs.hpp"
+#include "cli/plan_operators.hpp"
 
 namespace peraxis::cli {
 
@@ -57,11 +58,15 @@ Result<StrategyRow> measure_strategy(const TableInput& input, const compiler::Op
                          "while running {} alone", input.graph.op_label(layer.op));
     if (one.isolated) row.isolated.add(*one.isolated);
   }
+  const OperatorDifferences others =
+      PERAXIS_TRY(measure_operators(input.graph, input.reference, build, plan, 1));
+  for (const auto& [op, difference] : others)
+    if (!plan.certificate_of(op)->equal()) row.isolated.add(difference);
   return row;
 }
 
-Result<std::vector<StrategyRow>> measure_strategies(const TableInput& input, const compiler::Options& build,
-                                                    int threads) {
+std::vector<StrategyRow> measure_strategies(const TableInput& input, const compiler::Options& build,
+                                            int threads) {
   const std::vector<std::string> names = strategy_rows();
   std::vector<Result<StrategyRow>> results(names.size());
   std::atomic<size_t> next = 0, done = 0;
@@ -81,8 +86,11 @@ Result<std::vector<StrategyRow>> measure_strategies(const TableInput& input, con
     work();
   }
   std::vector<StrategyRow> rows;
-  for (size_t i = 0; i < names.size(); ++i)
-    rows.push_back(PERAXIS_TRY_NOTE(std::move(results[i]), "with strategy {}", names[i]));
+  for (size_t i = 0; i < names.size(); ++i) {
+    rows.push_back(results[i] ? *std::move(results[i]) : StrategyRow{});
+    rows.back().name = names[i];
+    if (!results[i]) rows.back().error = std::move(results[i]).error();
+  }
   return rows;
 }
 

@@ -13,11 +13,12 @@
 namespace peraxis::cli {
 
 struct StrategyRow {
-  std::string name;      // of strategies.def, or "fast"
-  std::string left_out;  // why there is no row; the rest is then empty
+  std::string name;            // of strategies.def, or "fast"
+  std::string left_out;        // why there is no row; the rest is then empty
+  std::optional<Error> error;  // what failed, where it should not have; the same
   plan::Cost cost;
-  double expected = 0;    // expected pooled share of differing outputs, 0..1
-  Difference isolated;    // pooled over the NPU's layers, each on the reference's activations
+  double expected = 0;    // plan::Pool::share
+  Difference isolated;    // pooled over the operators of that pool, each on the reference's activations
   Difference end_to_end;  // over all outputs
 };
 
@@ -34,9 +35,9 @@ std::vector<std::string> strategy_rows();
 Result<StrategyRow> measure_strategy(const TableInput& input, const compiler::Options& build,
                                      const std::string& name);
 
-// All rows on `threads` threads, in the order of strategy_rows.
-Result<std::vector<StrategyRow>> measure_strategies(const TableInput& input, const compiler::Options& build,
-                                                    int threads);
+// All rows on `threads` threads, in the order of strategy_rows. A strategy that fails has a row that says so.
+std::vector<StrategyRow> measure_strategies(const TableInput& input, const compiler::Options& build,
+                                            int threads);
 
 // Inputs for a model when none are given: smooth patterns and noise over the whole range of each input's
 // type, the same on every machine.

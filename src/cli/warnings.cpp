@@ -35,7 +35,7 @@ std::vector<std::string> strategy_warnings(const ir::Graph& graph,
   for (const exe::LayerPlan& layer : layers) {
     const auto op = static_cast<size_t>(layer.op);
     if (op < graph.ops.size() && layer.device == "npu" && !layer.reason.empty())
-      out.push_back(fmt::format("{} runs by {}: {}", graph.op_label(op), layer.strategy, layer.reason));
+      out.push_back(fmt::format("{} runs by {}: {}", graph.op_label(op), layer.strategy, layer.reason.str()));
   }
   return out;
 }

@@ -10,6 +10,7 @@
 
 #include "compiler/cpu_operands.hpp"
 #include "compiler/program.hpp"
+#include "exe/names.hpp"
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
@@ -274,10 +275,10 @@ class Compiler {
     const rk3588::SymbolicAddress addend = addend_of(chosen);
     const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
-    const lower::TileLimits limits{options_.max_tile_rows, options_.max_task_channels};
+    const lower::Cutting cutting{{options_.max_tile_rows, options_.max_task_channels}, options_.cost};
     const int32_t scratch = plan_.memory.allocations();
     const lower::LoweredLayer lowered = PERAXIS_TRY(
-        lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, limits, plan_.memory,
+        lower::lower_convolution(graph_, chosen.op, chosen.layer, chosen.params, input, cutting, plan_.memory,
                                  true, by_tasks ? home_of(output) : rk3588::SymbolicAddress{}, addend));
     plan_.memory.touch(input.address.allocation, clock_);
     if (addend.allocation >= 0) plan_.memory.touch(addend.allocation, clock_);
@@ -291,15 +292,12 @@ class Compiler {
     return {};
   }
 
-  // The activation that the layer's tasks add, with memory for their dummy channels; nowhere: none.
+  // The activation that the layer's tasks add; nowhere: none.
   rk3588::SymbolicAddress addend_of(const plan::LayerPlan& chosen) {
     if (chosen.sum < 0) return {};
     const lower::Geometry& g = chosen.geometry;
     const Cube cube = to_device(chosen.addend, {g.out_rows(), g.out_w, g.out_c}, false);
-    const rk3588::SymbolicAddress address = address_of(cube.placement);
-    plan_.memory.at_least(address.allocation,
-                          address.offset + g.out_rows() * g.out_w * lower::output_slots(g));
-    return address;
+    return address_of(cube.placement);
   }
 
   // Integer operands state shapes, which the graph is checked against when the executable is loaded.
@@ -428,9 +426,7 @@ class Compiler {
     const auto known = cubes_.find(tensor);
     if (known != cubes_.end()) return {known->second, 0};
     const View view = view_of(graph_.tensor(tensor));
-    // The last part of a concatenation may write a whole group of dummy channels behind it.
-    const int64_t bytes = view.h * view.w * (slots + rk3588::kDepthwiseGroup);
-    return {cubes_[tensor] = plan_.memory.add_activation(bytes), 0};
+    return {cubes_[tensor] = plan_.memory.add_activation(view.h * view.w * slots), 0};
   }
 
   void add_tasks(size_t op, const lower::LoweredLayer& lowered) {
@@ -523,14 +519,16 @@ class Compiler {
   Result<Compiled> finish() {
     // A layer with a sum is compiled where the sum is.
     std::ranges::stable_sort(plan_.layers, {}, &exe::LayerPlan::op);
+    reserve(plan_);
+    plan_.memory.keep_apart(options_.memory_gap);
     const int64_t largest_live_bytes = plan_.memory.peak_live_bytes();
     exe::Executable out = PERAXIS_TRY(assemble(std::move(plan_)));
     out.target = options_.target;
     out.compiler = "peraxis 0.1.0";
     out.model = graph_.name;
     out.model_hash = options_.model_hash;
-    out.accuracy = options_.accuracy == Accuracy::Exact ? "exact" : "fast";
-    out.reference = options_.reference == num::Reference::LitertRef ? "litert-ref" : "single-rounding";
+    out.accuracy = exe::accuracy_names()[static_cast<size_t>(options_.accuracy)];
+    out.reference = num::reference_name(options_.reference);
     out.strategy = options_.strategy;
     out.graph = ir::print(graph_);
     for (const int32_t t : cpu_constants_) out.constants.push_back({t, graph_.tensor(t).data});

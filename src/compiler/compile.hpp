@@ -30,6 +30,8 @@ struct Options {
   rk3588::CostConstants cost;          // what the planner's time estimate is made of
   // Calibration by operator: counts of output values, [channel][256].
   std::map<int32_t, std::vector<int64_t>> histograms;
+  // The same of operators with one or two 8-bit operands: counts of their combinations, [256] or [256][256].
+  std::map<int32_t, std::vector<int64_t>> seen_operands;
   bool convolutions_only = false;  // every other operator runs on the CPU
   bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
   bool fused_adds = true;          // not exact: convolutions may do the ADD behind them (plan/planner.hpp)
@@ -45,6 +47,7 @@ struct Options {
   // For tests: smaller limits force tiles and splits. 0: the chip's.
   int32_t max_tile_rows = 0;
   int32_t max_task_channels = 0;
+  int64_t memory_gap = 0;  // lower::MemoryPlan::keep_apart
   // Called before every operator is compiled, for a progress display; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
 };

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "emit/task.hpp"
+#include "lower/task_memory.hpp"
 #include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -127,7 +128,26 @@ Status emit_tasks(ProgramPlan& plan, std::vector<uint64_t>& words, exe::Executab
 
 }  // namespace
 
+void reserve(ProgramPlan& plan) {
+  for (const PlannedTask& planned : plan.tasks)
+    for (const lower::Reach& reach : lower::reach_of(planned.task))
+      plan.memory.at_least(reach.allocation, reach.end);
+  for (size_t p = 0; p < plan.placements.size(); ++p) {
+    const exe::Cube& cube = plan.placements[p].cube;
+    const int64_t row = plan.placements[p].packed() ? plan.placements[p].pitch : cube.w;
+    const rk3588::SymbolicAddress& at = plan.placement_addresses[p];
+    plan.memory.at_least(at.allocation, at.offset + cube.h * row * cube.channels);
+  }
+  size_t region = 0;
+  for (const exe::HostStep& host : plan.host_steps)
+    for (const exe::Cube& cube : host.regions) {
+      const rk3588::SymbolicAddress& at = plan.host_regions[region++];
+      plan.memory.at_least(at.allocation, at.offset + cube.h * cube.w * cube.channels * cube.element_bytes);
+    }
+}
+
 Result<exe::Executable> assemble(ProgramPlan&& plan) {
+  reserve(plan);
   PERAXIS_TRY(plan.memory.place());
   PERAXIS_TRY(make_chains(plan));
   exe::Executable out;

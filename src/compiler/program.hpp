@@ -29,6 +29,10 @@ struct ProgramPlan {
   std::vector<exe::LayerPlan> layers;
 };
 
+// Makes every activation as large as what tasks and the host's steps read and write of it: tasks reach beyond
+// a cube, with the dummy channels of their last group. assemble() does it too.
+void reserve(ProgramPlan& plan);
+
 Result<exe::Executable> assemble(ProgramPlan&& plan);
 
 }  // namespace peraxis::compiler

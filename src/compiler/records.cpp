@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/compile.hpp"
+#include "exe/names.hpp"
 
 namespace peraxis::compiler {
 
@@ -62,9 +63,9 @@ std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const pl
 }
 
 Result<plan::PlannerOptions> planner_options(const Options& options) {
-  if (options.target != "rk3588")
-    return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: rk3588",
-                options.target);
+  if (std::ranges::find(exe::target_names(), options.target) == exe::target_names().end())
+    return fail(ErrorCode::InvalidArgument, "target '{}' is not known; this version has: {}", options.target,
+                exe::listed(exe::target_names()));
   if (options.max_mismatch && !(*options.max_mismatch >= 0 && *options.max_mismatch <= 1))
     return fail(ErrorCode::InvalidArgument, "the share of outputs that may differ is {}, expected 0 to 1",
                 *options.max_mismatch);
@@ -82,6 +83,7 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.cost = options.cost;
   out.limits = {options.max_tile_rows, options.max_task_channels};
   out.histograms = options.histograms;
+  out.seen_operands = options.seen_operands;
   out.convolutions_only = options.convolutions_only;
   out.tables = options.tables;
   out.fused_adds = options.fused_adds;

@@ -12,10 +12,12 @@
 
 namespace peraxis::device {
 
-// Memory both sides see. `bytes` stays valid and at the same address while the device lives.
+// Memory both sides see, at the same addresses until the last copy of the handle is gone. That gives it back,
+// in any thread, also after the device itself is gone. No job may run then that uses it.
 struct Buffer {
   uint32_t address = 0;  // device address (IOVA); all buffers lie below 4 GiB
   std::span<uint8_t> bytes;
+  std::shared_ptr<const void> owner = nullptr;
 };
 
 struct TaskEntry {
@@ -37,8 +39,8 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  // "sim", "null"
-  // Of the 4 GiB that device addresses reach: what buffers so far leave to no other, gaps between them
-  // included. 0 where the device does not say.
+  // Of the 4 GiB that device addresses reach: what living buffers leave to no other, gaps that keep them
+  // apart included. 0 where the device does not say.
   virtual int64_t used_bytes() const { return 0; }
   // Zero-filled for the host; on the machine model it counts as never written until the host writes it
   // and calls sync_to_device.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/shared_text.hpp"
 
 namespace peraxis::exe {
 
@@ -29,6 +30,7 @@ struct Buffer {
   BufferKind kind = BufferKind::Activations;
   int64_t size = 0;           // bytes
   std::vector<uint8_t> data;  // `size` bytes, empty for Activations
+  bool operator==(const Buffer&) const = default;
 };
 
 // The 32-bit value of command word `word` (of the Commands buffer) becomes address(buffer) + addend.
@@ -36,6 +38,7 @@ struct Relocation {
   int64_t word = 0;
   int32_t buffer = 0;
   int64_t addend = 0;
+  bool operator==(const Relocation&) const = default;
 };
 
 enum class TaskKind : uint8_t {
@@ -57,6 +60,7 @@ struct Task {
   int32_t real_input_channels = 0;   // that an output is a sum of; depthwise: of the layer
   int32_t real_output_channels = 0;  // of this task; dummies and window-sum kernels not counted
   int32_t set = 0;                   // index of the channel set (strategies that split channels)
+  bool operator==(const Task&) const = default;
 };
 
 // A cube in device memory: [ceil(channels/16)][h][w][16] bytes for int8, [channels/4][h][w][4] int32.
@@ -66,6 +70,7 @@ struct Cube {
   int64_t h = 0, w = 0;
   int64_t channels = 0;  // slots, a multiple of 16 (int8) or 4 (int32)
   int32_t element_bytes = 1;
+  bool operator==(const Cube&) const = default;
 };
 
 // Where tensor `tensor` lives on the device, and how a host array turns into it. uint8 tensors are stored
@@ -85,6 +90,7 @@ struct Placement {
   int64_t pitch = 0;  // packed: pixels from one row to the next, at least w; 0: a cube
 
   bool packed() const { return pitch != 0; }
+  bool operator==(const Placement&) const = default;
 };
 inline constexpr int64_t kMaxPackedChannels = 4;
 
@@ -107,6 +113,7 @@ struct Step {
   // one an operand of the operator. Both empty: host arrays only. Outputs have their channels in order and
   // share no memory with another operand.
   std::vector<int32_t> inputs = {}, outputs = {};
+  bool operator==(const Step&) const = default;
 };
 
 enum class Rounding : uint8_t {
@@ -124,6 +131,7 @@ struct HostChannel {
   int32_t sum_factor = 0;  // Requantize: raw += sum_factor * window sum (minus the weight zero point)
   int32_t mantissa = 0, exponent = 0;  // Requantize: Q31 multiplier
   double multiplier = 0;               // Requantize with Rounding::Double; Correct: ratio to the task's scale
+  bool operator==(const HostChannel&) const = default;
 };
 struct HostStep {
   int32_t op = 0;
@@ -132,6 +140,7 @@ struct HostStep {
   Rounding rounding = Rounding::Two;
   int32_t zero_point = 0;          // of the output, int8 domain
   int32_t low = -128, high = 127;  // activation range, int8 domain
+  bool operator==(const HostStep&) const = default;
 };
 
 // What is proved of one output channel, against the reference the executable names.
@@ -139,37 +148,42 @@ struct ChannelCertificate {
   int64_t acc_min = 0, acc_max = 0;  // reachable accumulators
   int64_t differing = 0;             // of those, with another output
   int32_t max = 0;                   // largest difference, LSB
+  bool operator==(const ChannelCertificate&) const = default;
 };
 
-// How each convolution-like operator is run, for reports.
+// How each convolution-like operator is run, for reports; one record an operator. What may stand in `device`
+// and `strategy` is in exe/names.hpp.
 struct LayerPlan {
   int32_t op = 0;
-  std::string device;    // "npu" or "cpu"
-  std::string strategy;  // "hw-multiply", ...; empty on the CPU
-  std::string reason;    // why it is on the CPU, or why the strategy differs from the one asked for
+  std::string device;       // "npu" or "cpu"
+  std::string strategy;     // "hw-multiply", ...; empty on the CPU
+  base::SharedText reason;  // why it is on the CPU, or why the strategy differs from the one asked for
   int32_t tasks = 0;
   int64_t macs = 0;
   bool every_reading = true;  // no open reading of the chip's tie rules changes the certificate
   std::vector<ChannelCertificate> certificate;  // one an output channel; empty on the CPU
+  bool operator==(const LayerPlan&) const = default;
 };
 
-// Where every other operator runs, for reports.
+// Where every other operator runs, for reports; one record an operator.
 struct OperatorPlan {
   int32_t op = 0;
-  std::string device;  // "npu" or "cpu"
-  std::string reason;  // why it is on the CPU, or which operator's tasks compute it as well
+  std::string device;       // "npu" or "cpu"
+  base::SharedText reason;  // why it is on the CPU, or which operator's tasks compute it as well
+  bool operator==(const OperatorPlan&) const = default;
 };
 
 struct Executable {
   std::string target = "rk3588";
-  std::string compiler;                       // "peraxis 0.1.0"
-  std::string model;                          // name of the source model
-  uint64_t model_hash = 0;                    // xxh64 of the source file
-  std::string accuracy, reference, strategy;  // as asked for
-  std::string graph;                          // IR text (ir::print); constants in `constants`
+  std::string compiler;                                                        // "peraxis 0.1.0"
+  std::string model;                                                           // name of the source model
+  uint64_t model_hash = 0;                                                     // xxh64 of the source file
+  std::string accuracy = "fast", reference = "litert-ref", strategy = "auto";  // as asked for (exe/names.hpp)
+  std::string graph;  // IR text (ir::print); constants in `constants`
   struct Constant {
     int32_t tensor = 0;
     std::vector<uint8_t> data;
+    bool operator==(const Constant&) const = default;
   };
   std::vector<Constant> constants;  // those the CPU operators need
   std::vector<Buffer> buffers;
@@ -180,18 +194,18 @@ struct Executable {
   std::vector<Step> steps;
   std::vector<LayerPlan> layers;
   std::vector<OperatorPlan> operators;
+  bool operator==(const Executable&) const = default;
 };
 
 // Of the file that write() makes.
 uint32_t format_version(const Executable& executable);
 
-// Checks every index, range, size and checksum. read() calls it; the machine and runtime may rely on it.
+// Checks every index, range and size, and every word of a closed set. read() calls it; the machine and
+// runtime may rely on it.
 Status verify(const Executable& executable);
 
 Result<std::vector<uint8_t>> write(const Executable& executable);
 Result<Executable> read(std::span<const uint8_t> bytes);
-// The version of the file that write() makes.
-uint32_t format_version(const Executable& executable);
 // True when the bytes start like one of our files (they may still be broken).
 bool looks_like_executable(std::span<const uint8_t> bytes);
 

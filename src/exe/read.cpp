@@ -3,6 +3,7 @@
 // a file made to do harm, so nothing after it is taken on trust either.
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/hash.hpp"
 #include "exe/executable.hpp"
@@ -32,22 +33,26 @@ flatbuffers::Verifier make_verifier(std::span<const uint8_t> bytes) {
   return {bytes.data(), bytes.size(), 64, static_cast<flatbuffers::uoffset_t>(bytes.size() / 4 + 1)};
 }
 
+constexpr size_t kLongestName = 64;  // of a word of a closed set: all are shorter
+// Bytes of the file that each record of a list takes at least, by the fields that must be there.
+constexpr size_t kRecord = sizeof(flatbuffers::uoffset_t), kPlanRecord = 4 * sizeof(flatbuffers::uoffset_t);
+
 // Builds the Executable. Our writer stores everything once, so all parts together are no larger than the
-// file; a file whose tables point to one large part again and again is stopped before it fills memory.
+// file; a file whose tables point to one large part again and again is stopped before it fills memory. Only
+// reasons are shared, in the file as in memory: each counts once.
 class Reader {
  public:
   Reader(const file::Content& content, size_t bytes) : f_(content), budget_(bytes) {}
 
   Result<Executable> run() {
     Executable e;
-    for (const auto& [to, from] : {std::pair{&e.target, f_.target()},
-                                   {&e.compiler, f_.compiler()},
-                                   {&e.model, f_.model()},
-                                   {&e.accuracy, f_.accuracy()},
-                                   {&e.reference, f_.reference()},
-                                   {&e.strategy, f_.strategy()},
-                                   {&e.graph, f_.graph()}})
-      PERAXIS_TRY(text(from, *to));
+    PERAXIS_TRY(name("target", f_.target(), e.target));
+    PERAXIS_TRY(name("accuracy", f_.accuracy(), e.accuracy));
+    PERAXIS_TRY(name("reference", f_.reference(), e.reference));
+    PERAXIS_TRY(name("strategy", f_.strategy(), e.strategy));
+    PERAXIS_TRY(text(f_.compiler(), e.compiler));
+    PERAXIS_TRY(text(f_.model(), e.model));
+    PERAXIS_TRY(text(f_.graph(), e.graph));
     e.model_hash = f_.model_hash();
     PERAXIS_TRY(constants(e));
     PERAXIS_TRY(buffers(e));
@@ -99,6 +104,24 @@ class Reader {
     to = from->str();
     return {};
   }
+  // A word of a closed set. Which one is verify()'s question; here none may fill memory.
+  static Status name(const char* field, const flatbuffers::String* from, std::string& to) {
+    if (from->size() > kLongestName)
+      return bad("{} '{}...' has {} characters, the limit is {}", field, from->str().substr(0, 20),
+                 from->size(), kLongestName);
+    to = from->str();
+    return {};
+  }
+  // One string for all records that point to the same place.
+  Status shared(const flatbuffers::String* from, base::SharedText& to) {
+    const auto [entry, first] = shared_.try_emplace(from);
+    if (first) {
+      PERAXIS_TRY(spend(from->size(), 1));
+      entry->second = from->str();
+    }
+    to = entry->second;
+    return {};
+  }
   Status data(const flatbuffers::Vector<uint8_t>* from, std::vector<uint8_t>& to) {
     if (from == nullptr) return {};
     PERAXIS_TRY(spend(from->size(), 1));
@@ -123,7 +146,7 @@ class Reader {
 
   Status constants(Executable& e) {
     for (const file::Constant* c : *f_.constants()) {
-      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      PERAXIS_TRY(spend(1, kRecord));
       Executable::Constant& out = e.constants.emplace_back();
       out.tensor = c->tensor();
       PERAXIS_TRY(data(c->data(), out.data));
@@ -132,7 +155,7 @@ class Reader {
   }
   Status buffers(Executable& e) {
     for (const file::Buffer* b : *f_.buffers()) {
-      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      PERAXIS_TRY(spend(1, kRecord));
       Buffer& out = e.buffers.emplace_back();
       PERAXIS_TRY(text(b->name(), out.name));
       out.kind = static_cast<BufferKind>(b->kind());
@@ -143,7 +166,7 @@ class Reader {
   }
   Status host_steps(Executable& e) {
     for (const file::HostStep* h : *f_.host_steps()) {
-      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      PERAXIS_TRY(spend(1, kRecord));
       HostStep& out = e.host_steps.emplace_back();
       out.op = h->op();
       out.rounding = static_cast<Rounding>(h->rounding());
@@ -199,23 +222,23 @@ class Reader {
   Status operators(Executable& e) {
     if (f_.operators() == nullptr) return {};
     for (const file::OperatorPlan* o : *f_.operators()) {
-      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      PERAXIS_TRY(spend(1, kPlanRecord));
       OperatorPlan& out = e.operators.emplace_back();
       out.op = o->op();
-      PERAXIS_TRY(text(o->device(), out.device));
-      PERAXIS_TRY(text(o->reason(), out.reason));
+      PERAXIS_TRY(name("device", o->device(), out.device));
+      PERAXIS_TRY(shared(o->reason(), out.reason));
     }
     return {};
   }
 
   Status layers(Executable& e) {
     for (const file::LayerPlan* l : *f_.layers()) {
-      PERAXIS_TRY(spend(1, sizeof(flatbuffers::uoffset_t)));
+      PERAXIS_TRY(spend(1, kPlanRecord));
       LayerPlan& out = e.layers.emplace_back();
       out.op = l->op();
-      PERAXIS_TRY(text(l->device(), out.device));
-      PERAXIS_TRY(text(l->strategy(), out.strategy));
-      PERAXIS_TRY(text(l->reason(), out.reason));
+      PERAXIS_TRY(name("device", l->device(), out.device));
+      PERAXIS_TRY(name("strategy", l->strategy(), out.strategy));
+      PERAXIS_TRY(shared(l->reason(), out.reason));
       out.tasks = l->tasks();
       out.macs = l->macs();
       out.every_reading = l->every_reading();
@@ -228,6 +251,7 @@ class Reader {
 
   const file::Content& f_;
   size_t budget_;
+  std::unordered_map<const flatbuffers::String*, base::SharedText> shared_;
 };
 
 // The parts first: their error names what is damaged, the whole's error can only say that something is.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "exe/executable.hpp"
+#include "exe/names.hpp"
 
 namespace peraxis::exe {
 namespace {
@@ -51,6 +52,10 @@ class Verifier {
   explicit Verifier(const Executable& executable) : e_(executable) {}
 
   Status run() {
+    PERAXIS_TRY(word("target", e_.target, target_names()));
+    PERAXIS_TRY(word("accuracy", e_.accuracy, accuracy_names()));
+    PERAXIS_TRY(word("reference", e_.reference, reference_names()));
+    PERAXIS_TRY(word("strategy", e_.strategy, requested_names()));
     PERAXIS_TRY(constants());
     PERAXIS_TRY(buffers());
     for (size_t i = 0; i < e_.relocations.size(); ++i)
@@ -63,13 +68,27 @@ class Verifier {
     for (size_t i = 0; i < e_.host_steps.size(); ++i)
       PERAXIS_TRY_NOTE(host_step(e_.host_steps[i]), "in host step {}", i);
     for (size_t i = 0; i < e_.steps.size(); ++i) PERAXIS_TRY_NOTE(step(e_.steps[i]), "in step {}", i);
-    for (size_t i = 0; i < e_.layers.size(); ++i) PERAXIS_TRY_NOTE(layer(e_.layers[i]), "in layer {}", i);
+    std::set<int32_t> recorded;
+    for (size_t i = 0; i < e_.layers.size(); ++i)
+      PERAXIS_TRY_NOTE(layer(e_.layers[i], recorded), "in layer {}", i);
     for (size_t i = 0; i < e_.operators.size(); ++i)
-      PERAXIS_TRY_NOTE(placed(e_.operators[i]), "in operator record {}", i);
+      PERAXIS_TRY_NOTE(placed(e_.operators[i], recorded), "in operator record {}", i);
     return {};
   }
 
  private:
+  static Status word(const char* field, const std::string& value, Names known) {
+    if (std::ranges::find(known, value) != known.end()) return {};
+    return bad("{} '{}' is not known; valid are {}", field, value, listed(known));
+  }
+  // The byte of an enumeration.
+  template <class Enum>
+  static Status kind(const char* field, Enum value, Names known) {
+    const auto number = static_cast<size_t>(value);
+    if (number < known.size()) return {};
+    return bad("{} {} is not known; valid are 0 to {}: {}", field, number, known.size() - 1, listed(known));
+  }
+
   Status constants() const {
     std::set<int32_t> seen;
     for (const Executable::Constant& c : e_.constants) {
@@ -83,8 +102,7 @@ class Verifier {
     int64_t total = 0;
     const Buffer* commands = nullptr;
     for (const Buffer& b : e_.buffers) {
-      if (b.kind > BufferKind::Activations)
-        return bad("buffer '{}' has unknown kind {}", b.name, static_cast<int>(b.kind));
+      PERAXIS_TRY_NOTE(kind("kind", b.kind, buffer_kind_names()), "in buffer '{}'", b.name);
       if (b.size < 0 || b.size >= kAddressSpaceBytes)
         return bad("buffer '{}' has size {}, the limit is {}", b.name, b.size, kAddressSpaceBytes - 1);
       total += b.size;
@@ -125,7 +143,7 @@ class Verifier {
   }
 
   Status task(const Task& t) const {
-    if (t.kind > TaskKind::Table) return bad("unknown kind {}", static_cast<int>(t.kind));
+    PERAXIS_TRY(kind("kind", t.kind, task_kind_names()));
     if (t.words < kTailWords) return bad("{} words, the tail alone has {}", t.words, kTailWords);
     if (!is_range(t.first_word, t.words, words_))
       return bad("words {} + {} leave the {} command words", t.first_word, t.words, words_);
@@ -216,7 +234,7 @@ class Verifier {
 
   Status host_step(const HostStep& h) const {
     if (h.op < 0) return bad("operator index {}", h.op);
-    if (h.rounding > Rounding::Double) return bad("unknown rounding {}", static_cast<int>(h.rounding));
+    PERAXIS_TRY(kind("rounding", h.rounding, rounding_names()));
     if (!is_int8(h.zero_point)) return bad("zero point {} is no int8", h.zero_point);
     if (!is_int8(h.low) || !is_int8(h.high) || h.low > h.high)
       return bad("activation range {}..{} is none of int8", h.low, h.high);
@@ -249,6 +267,7 @@ class Verifier {
   }
 
   Status step(const Step& s) const {
+    PERAXIS_TRY(kind("kind", s.kind, step_kind_names()));
     if (s.kind != StepKind::Cpu && (!s.inputs.empty() || !s.outputs.empty()))
       return bad("operands of a step that is no operator of the CPU");
     switch (s.kind) {
@@ -269,7 +288,7 @@ class Verifier {
       case StepKind::Requantize:
         return host_step_into_placement(s, 4);
     }
-    return bad("unknown kind {}", static_cast<int>(s.kind));
+    return {};
   }
 
   Status operands(const Step& s) const {
@@ -344,15 +363,19 @@ class Verifier {
     return {};
   }
 
+  // `recorded`: the operators that have a record already.
   template <class Record>
-  static Status placed(const Record& r) {
+  static Status placed(const Record& r, std::set<int32_t>& recorded) {
     if (r.op < 0) return bad("operator index {}", r.op);
-    if (r.device != "npu" && r.device != "cpu") return bad("device '{}' is neither npu nor cpu", r.device);
-    return {};
+    if (!recorded.insert(r.op).second) return bad("operator {} has two records", r.op);
+    return word("device", r.device, device_names());
   }
 
-  static Status layer(const LayerPlan& l) {
-    PERAXIS_TRY(placed(l));
+  static Status layer(const LayerPlan& l, std::set<int32_t>& recorded) {
+    PERAXIS_TRY(placed(l, recorded));
+    if (l.device == "npu") PERAXIS_TRY(word("strategy", l.strategy, strategy_names()));
+    if (l.device == "cpu" && !l.strategy.empty())
+      return bad("strategy '{}' of a layer of the cpu, which has none", l.strategy);
     if (l.tasks < 0 || l.macs < 0) return bad("a negative count: {} tasks, {} MACs", l.tasks, l.macs);
     for (size_t c = 0; c < l.certificate.size(); ++c) {
       const ChannelCertificate& entry = l.certificate[c];

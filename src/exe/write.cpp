@@ -1,6 +1,8 @@
 // Executable -> file. The content is built first, then wrapped with its checksum (schemas/executable.fbs
 // says why). Equal executables give equal files.
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/hash.hpp"
 #include "exe/executable.hpp"
@@ -22,6 +24,10 @@ bool has_operands(const Step& step) {
 
 // Upper bound of what the content takes, but for what is bounded by kMaxDataBytes' margin.
 int64_t estimate_bytes(const Executable& e) {
+  std::unordered_set<const std::string*> shared;  // stored once
+  const auto once = [&](const base::SharedText& text) {
+    return shared.insert(text.identity()).second ? text.str().size() + 16 : 0;
+  };
   size_t bytes = e.graph.size() + e.relocations.size() * sizeof(Relocation) + e.tasks.size() * sizeof(Task) +
                  e.placements.size() * sizeof(Placement) + e.steps.size() * sizeof(Step);
   for (const auto& c : e.constants) bytes += c.data.size() + 64;
@@ -33,9 +39,9 @@ int64_t estimate_bytes(const Executable& e) {
              (p.packed() ? sizeof(file::PackedPlacement) : 0);
   for (const Step& s : e.steps) bytes += (s.inputs.size() + s.outputs.size()) * sizeof(int32_t) + 48;
   for (const LayerPlan& l : e.layers)
-    bytes += l.device.size() + l.strategy.size() + l.reason.size() + 192 +
+    bytes += l.device.size() + l.strategy.size() + once(l.reason) + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
-  for (const OperatorPlan& o : e.operators) bytes += o.device.size() + o.reason.size() + 64;
+  for (const OperatorPlan& o : e.operators) bytes += o.device.size() + once(o.reason) + 64;
   for (const std::string* s : {&e.target, &e.compiler, &e.model, &e.accuracy, &e.reference, &e.strategy})
     bytes += s->size() + 16;
   return static_cast<int64_t>(bytes);
@@ -101,11 +107,35 @@ Offset<Vector<Offset<file::HostStep>>> make_host_steps(FlatBufferBuilder& builde
   });
 }
 
-Offset<Vector<Offset<file::LayerPlan>>> make_layers(FlatBufferBuilder& builder, const Executable& e) {
+// Reasons, each stored once. The map saves a comparison of long texts that are known to be one.
+class SharedTexts {
+ public:
+  explicit SharedTexts(FlatBufferBuilder& builder) : builder_(builder) {}
+  Offset<flatbuffers::String> store(const base::SharedText& text) {
+    Offset<flatbuffers::String>& known = stored_[text.identity()];
+    if (known.IsNull()) known = builder_.CreateSharedString(text.str());
+    return known;
+  }
+
+ private:
+  FlatBufferBuilder& builder_;
+  std::unordered_map<const std::string*, Offset<flatbuffers::String>> stored_;
+};
+
+Offset<Vector<Offset<file::OperatorPlan>>> make_operators(FlatBufferBuilder& builder, SharedTexts& texts,
+                                                          const Executable& e) {
+  return tables<file::OperatorPlan>(e.operators, builder, [&](const OperatorPlan& o) {
+    const auto device = builder.CreateSharedString(o.device), reason = texts.store(o.reason);
+    return file::CreateOperatorPlan(builder, o.op, device, reason);
+  });
+}
+
+Offset<Vector<Offset<file::LayerPlan>>> make_layers(FlatBufferBuilder& builder, SharedTexts& texts,
+                                                    const Executable& e) {
   return tables<file::LayerPlan>(e.layers, builder, [&](const LayerPlan& l) {
     const auto device = builder.CreateString(l.device);
     const auto strategy = builder.CreateString(l.strategy);
-    const auto reason = builder.CreateString(l.reason);
+    const auto reason = texts.store(l.reason);
     const auto certificate =
         structs<file::ChannelCertificate>(builder, l.certificate, [](const ChannelCertificate& c) {
           return file::ChannelCertificate(c.acc_min, c.acc_max, c.differing, c.max);
@@ -167,11 +197,9 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
     return file::Step(s.op, s.placement, s.first_task, s.task_count, s.host_step,
                       convert<file::StepKind>(s.kind));
   });
-  const auto layers = make_layers(builder, e);
-  const auto operators = tables<file::OperatorPlan>(e.operators, builder, [&](const OperatorPlan& o) {
-    const auto device = builder.CreateSharedString(o.device), reason = builder.CreateSharedString(o.reason);
-    return file::CreateOperatorPlan(builder, o.op, device, reason);
-  });
+  SharedTexts texts(builder);
+  const auto layers = make_layers(builder, texts, e);
+  const auto operators = make_operators(builder, texts, e);
   const auto placement_slots = make_placement_slots(builder, e);
   const auto packed = make_packed(builder, e);
   const auto step_operands = make_step_operands(builder, e);

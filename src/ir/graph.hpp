@@ -16,6 +16,7 @@ namespace peraxis::ir {
 enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool, Float16 };
 const char* data_type_name(DataType type);  // "float32", "int8", ...
 std::optional<DataType> data_type_from_name(std::string_view name);
+std::string data_types_listed();  // all names
 int64_t data_type_bytes(DataType type);
 
 // real = scale * (stored - zero_point). Empty scale: not quantized. One scale: per-tensor. More: per-axis
@@ -172,6 +173,7 @@ enum class OpKind : uint8_t {
 };
 const char* op_name(OpKind kind);  // "conv_2d"
 std::optional<OpKind> op_kind_from_name(std::string_view name);
+std::string operators_listed();  // all names
 std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code);
 bool is_convolution_like(OpKind kind);  // conv_2d, depthwise_conv_2d, fully_connected, transpose_conv
 

@@ -139,7 +139,9 @@ Status take_tensor(Cursor& cursor, Graph& graph) {
   Tensor tensor;
   const std::string_view type = PERAXIS_TRY(cursor.take_word());
   const auto known = data_type_from_name(type);
-  if (!known) return fail(ErrorCode::InvalidModel, "'{}' is no tensor type", type.substr(0, 40));
+  if (!known)
+    return fail(ErrorCode::InvalidModel, "tensor type '{}' is not known; valid are {}", type.substr(0, 40),
+                data_types_listed());
   tensor.type = *known;
   PERAXIS_TRY(cursor.take("["));
   tensor.shape = PERAXIS_TRY(take_list<int32_t>(cursor, ']'));
@@ -187,16 +189,20 @@ Status parse_field(std::string_view value, Padding& out) {
     out = padding;
     return {};
   }
-  return fail(ErrorCode::InvalidModel, "'{}' is no padding", value.substr(0, 40));
+  return fail(ErrorCode::InvalidModel, "padding '{}' is not known; valid are {}, {}", value.substr(0, 40),
+              padding_name(Padding::Same), padding_name(Padding::Valid));
 }
 Status parse_field(std::string_view value, Activation& out) {
+  std::string known;
   for (const Activation activation :
        {Activation::None, Activation::Relu, Activation::ReluN1To1, Activation::Relu6}) {
+    known += (known.empty() ? "" : ", ") + std::string(activation_name(activation));
     if (value != activation_name(activation)) continue;
     out = activation;
     return {};
   }
-  return fail(ErrorCode::InvalidModel, "'{}' is no activation", value.substr(0, 40));
+  return fail(ErrorCode::InvalidModel, "activation '{}' is not known; valid are {}", value.substr(0, 40),
+              known);
 }
 
 // Sets the one field called `name`.
@@ -212,7 +218,9 @@ Status set_attribute(Attributes& attributes, std::string_view name, std::string_
 // conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2)
 Status take_op(Cursor& cursor, std::string_view name, Graph& graph) {
   const auto kind = op_kind_from_name(name);
-  if (!kind) return fail(ErrorCode::InvalidModel, "'{}' is no operator", name.substr(0, 40));
+  if (!kind)
+    return fail(ErrorCode::InvalidModel, "operator '{}' is not known; valid are {}", name.substr(0, 40),
+                operators_listed());
   Op op;
   op.kind = *kind;
   op.attributes = text::default_attributes(*kind);

@@ -54,6 +54,12 @@ std::optional<DataType> data_type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string data_types_listed() {
+  std::string out;
+  for (const TypeRow& row : kTypes) out += (out.empty() ? "" : ", ") + std::string(row.name);
+  return out;
+}
+
 int64_t data_type_bytes(DataType type) {
   for (const TypeRow& row : kTypes) {
     if (row.type == type) return row.bytes;
@@ -91,6 +97,12 @@ std::optional<OpKind> op_kind_from_name(std::string_view name) {
     if (name == row.name) return row.kind;
   }
   return std::nullopt;
+}
+
+std::string operators_listed() {
+  std::string out;
+  for (const OpRow& row : kOps) out += (out.empty() ? "" : ", ") + std::string(row.name);
+  return out;
 }
 
 std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code) {

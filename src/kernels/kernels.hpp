@@ -12,6 +12,10 @@
 #include "ir/graph.hpp"
 #include "num/reference.hpp"
 
+namespace peraxis::base {
+class ThreadPool;
+}
+
 namespace peraxis::kernels {
 
 enum class Path { Reference, Fast };
@@ -23,6 +27,8 @@ struct Options {
   Path path = Path::Fast;
   Reference reference = Reference::LitertRef;
   int threads = 1;  // fast path only; results do not depend on it
+  // Whose threads run the loops, in place of `threads` started for this one call. Who calls often keeps one.
+  base::ThreadPool* pool = nullptr;
 };
 
 using Values = std::span<const uint8_t>;  // dense, shape order, little-endian; any alignment

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/context.hpp"
+#include "kernels/own_pool.hpp"
 
 namespace peraxis::kernels {
 namespace {
@@ -110,12 +111,13 @@ Status run_one(const ir::Graph& graph, size_t op_index, Store& store, const Opti
 Result<std::vector<std::vector<uint8_t>>> run_graph(const ir::Graph& graph, std::span<const Values> inputs,
                                                     const Options& options, const Observer& observer) {
   Store store = PERAXIS_TRY(make_store(graph, inputs));
+  const OwnPool pool(options);
   const auto observe = [&](int32_t tensor) {
     if (observer) observer(tensor, store.values[static_cast<size_t>(tensor)]);
   };
   for (const int32_t tensor : graph.inputs) observe(tensor);
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    PERAXIS_TRY(run_one(graph, i, store, options));
+    PERAXIS_TRY(run_one(graph, i, store, pool.options()));
     for (const int32_t tensor : graph.ops[i].outputs) observe(tensor);
     for (const int32_t tensor : store.last_use[i]) {
       std::vector<uint8_t>().swap(store.owned[static_cast<size_t>(tensor)]);

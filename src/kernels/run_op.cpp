@@ -1,4 +1,5 @@
 // Checks the caller's spans against the tensors, then picks the kernel.
+#include "kernels/own_pool.hpp"
 #include "kernels/registry.hpp"
 
 namespace peraxis::kernels {
@@ -77,7 +78,8 @@ Status run_op(const ir::Graph& graph, size_t op_index, std::span<const Values> i
     return fail(ErrorCode::Internal, "operator {}: no CPU kernel for kind {}", op_index,
                 static_cast<int>(op.kind));
   }
-  return kernel(Context{graph, op_index, inputs, outputs, options});
+  const OwnPool pool(options);
+  return kernel(Context{graph, op_index, inputs, outputs, pool.options()});
 }
 
 }  // namespace peraxis::kernels

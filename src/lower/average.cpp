@@ -2,6 +2,7 @@
 // divides (requant/average.hpp); where a convolution cannot have the window, the PPU's average.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "ir/shape.hpp"
 #include "lower/border_counts.hpp"
@@ -111,6 +112,19 @@ double reference_distance(const AverageGoal& goal) {
 
 // Both stages are proved to round to the nearest; the mean of rounded means is then within spread / 2 input
 // units of the mean, and outputs whose real values are less than 1 apart differ by at most 1.
+//
+// What differs of it is not counted, an output being a function of all sums of the first stage: the means are
+// off by up to half a step each, as good as evenly, their mean by a normal deviation that many of them make
+// small, and a threshold lies in between as often as that is large in output steps.
+requant::OperatorCertificate staged_certificate(const AverageGoal& goal, double gain, int64_t means) {
+  requant::OperatorCertificate out;
+  const double deviation = gain / std::sqrt(12.0 * static_cast<double>(means));
+  out.max = out.max_any_reading = 1;
+  out.expected = std::min(1.0, std::sqrt(2 / std::numbers::pi) * deviation + reference_distance(goal) / 2);
+  out.counted = out.every_reading = false;
+  return out;
+}
+
 DeviceForm staged_form(const Averages& a, DeviceForm form) {
   const int64_t pixels = a.windows.view_h * a.windows.view_w;
   const double gain = a.goal.gain * static_cast<double>(pixels);
@@ -133,6 +147,7 @@ DeviceForm staged_form(const Averages& a, DeviceForm form) {
       return {fmt::format("a mean of {} means of {} pixels has no exact parameters", second.count, taps), {}};
     form.averages.push_back(*params);
   }
+  form.certificate = staged_certificate(a.goal, gain, stages->second.taps());
   return form;
 }
 
@@ -156,7 +171,26 @@ DeviceForm averages_form(const Averages& a, bool exact) {
                     proved.differing, proved.values, proved.max, exact ? 0 : 1),
         {}};
   form.averages = {*params};
+  form.certificate = requant::certify_average(a.goal, *params);
   return form;
+}
+
+// Windows of one number of pixels, which are a share of all.
+void add_windows(const requant::OperatorCertificate& some, double share, requant::OperatorCertificate& all) {
+  all.values += some.values;
+  all.differing += some.differing;
+  all.max = std::max(all.max, some.max);
+  all.expected += share * some.expected;
+  all.every_reading = all.every_reading && some.every_reading;
+  all.max_any_reading = std::max(all.max_any_reading, some.max_any_reading);
+}
+
+// The share of windows that hold so many pixels of the map.
+double share_of(const BorderCounts& border, int64_t count) {
+  int64_t windows = 0;
+  for (const int64_t row : border.rows)
+    for (const int64_t column : border.columns) windows += row * column == count ? 1 : 0;
+  return static_cast<double>(windows) / static_cast<double>(border.rows.size() * border.columns.size());
 }
 
 // Windows of several sizes: parameters for each of them.
@@ -171,18 +205,22 @@ DeviceForm bordered_form(const ir::Graph& graph, size_t index, const Averages& a
     form.refusal = constant_cube_refusal({1, a.windows.out_h, a.windows.out_w, a.channels});
   for (const int64_t count : a.border.counts) {
     if (!form.refusal.empty()) return form;
-    const auto params = requant::average_parameters(requant::pool_goal(
-        graph.tensor(graph.ops[index].outputs[0]), pool_of(graph, index).activation, count));
+    const AverageGoal goal = requant::pool_goal(graph.tensor(graph.ops[index].outputs[0]),
+                                                pool_of(graph, index).activation, count);
+    const auto params = requant::average_parameters(goal);
     if (!params || params->certificate.max > (exact ? 0 : 1))
       form.refusal = fmt::format("a mean of {} pixels differs from the reference by up to {}; {} is allowed",
                                  count, params ? params->certificate.max : 255, exact ? 0 : 1);
     else
       form.averages.push_back(*params);
+    if (form.refusal.empty())
+      add_windows(requant::certify_average(goal, *params), share_of(a.border, count), form.certificate);
   }
   return form;
 }
 
-DeviceForm pool_form(const ir::Graph& graph, size_t index, bool exact) {
+Result<DeviceForm> pool_form(const ir::Graph& graph, size_t index, const FormRequest& request) {
+  const bool exact = request.exact;
   const Averages a = pool_averages(graph, index);
   if (a.border.counts.size() > 1) return bordered_form(graph, index, a, exact);
   DeviceForm form = averages_form(a, exact);
@@ -190,15 +228,16 @@ DeviceForm pool_form(const ir::Graph& graph, size_t index, bool exact) {
   const Windows& w = a.windows;
   if (std::max({w.kernel_h, w.kernel_w, w.stride_h, w.stride_w}) > kPpuLargest) return form;
   if (a.goal.count != w.taps() || a.goal.low > -128 || a.goal.high < 127) return form;
-  const requant::Certificate proved = requant::ppu_average(a.goal, w.kernel_w, w.kernel_h);
+  const requant::OperatorCertificate proved = requant::ppu_average(a.goal, w.kernel_w, w.kernel_h);
   if (proved.max > 1 || (exact && proved.differing > 0)) return form;
   form = {};
   form.ppu = true;
+  form.certificate = proved;
   return form;
 }
 
-DeviceForm mean_form(const ir::Graph& graph, size_t index, bool exact) {
-  return averages_form(mean_averages(graph, index), exact);
+Result<DeviceForm> mean_form(const ir::Graph& graph, size_t index, const FormRequest& request) {
+  return averages_form(mean_averages(graph, index), request.exact);
 }
 
 Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const DeviceForm& form,
@@ -263,7 +302,7 @@ constexpr const char* kTasks =
 constexpr const char* kAccuracy =
     "compared for every sum a window can have: at most 1, mostly equal; of two stages at most 1, by the "
     "sizes of the roundings; "
-    "`exact` and `--max-mismatch` want one stage without a difference";
+    "`exact` wants one stage without a difference, `--max-mismatch` counts it";
 
 std::string plane_conditions() {
   return fmt::format(
@@ -274,8 +313,7 @@ std::string plane_conditions() {
 }
 constexpr DeviceText kPoolText{
     "as `mean`; where a convolution cannot have the window one of the PPU",
-    "as `mean`; the PPU at most 1, `exact` and `--max-mismatch` want it equal (no ties, hence odd windows)",
-    [] {
+    "as `mean`; the PPU at most 1, `exact` wants it equal (no ties, hence odd windows)", [] {
       return fmt::format(
           "windows without padding up to {0}x{0} (PPU {1}x{1}), or the whole plane as `mean`; activation "
           "none, RELU or one whose bounds "

@@ -104,7 +104,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return tasks;
 }
 
-DeviceForm form(const ir::Graph& graph, size_t index, bool) {
+Result<DeviceForm> form(const ir::Graph& graph, size_t index, const FormRequest&) {
   DeviceForm out;
   if (!joins_channels(graph, index)) out.slot_group = rk3588::kKernelGroup;
   return out;

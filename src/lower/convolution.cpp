@@ -63,7 +63,7 @@ struct Context {
   const requant::Layer& layer;
   const Weights& weights;
   const InputCube& input;
-  const TileLimits& limits;
+  const Cutting& cutting;
   MemoryPlan& memory;
   LoweredLayer& out;
   int32_t shared_output;          // allocation of all regions; -1: one each
@@ -206,7 +206,7 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
 Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
   const Parts parts = PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise,
                                        false, x.input.pitch > 0 ? x.g.in_c : 0},
-                                      x.limits));
+                                      x.cutting.limits));
   return emit_program(x, std::move(p), dpu, parts);
 }
 
@@ -260,7 +260,9 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
   if (cuts_into_windows(x.g, p.in_channels)) {
     // Every row of the kernel is 16 channels of its own.
     const int64_t in_channels = kAtomBytes * x.g.kernel_h;
-    if (const Result<Parts> parts = cut_windows({x.g, in_channels, p.out_slots, false}, x.limits)) {
+    const Result<Parts> parts = cut_windows({x.g, in_channels, p.out_slots, false}, x.cutting.limits);
+    if (!parts && parts.error().code != ErrorCode::Unsupported) return tl::make_unexpected(parts.error());
+    if (parts) {  // else by the rows of the kernel
       p.in_channels = p.in_channels_real = in_channels;
       p.kernel_channels = x.g.in_c * x.g.kernel_h;
       p.windows = true;
@@ -409,11 +411,14 @@ Status lower_grouped(const Context& x, const ChannelSet& set, int32_t set_index)
     MemoryPlan scratch;
     LoweredLayer trial;
     trial.channels.resize(x.out.channels.size());
-    const Context y{x.g, x.layer, x.weights, x.input, x.limits, scratch, trial, -1, false, {}};
-    if (lower_blocks(y, set, 0, most)) {
+    const Context y{x.g, x.layer, x.weights, x.input, x.cutting, scratch, trial, -1, false, {}};
+    if (const Status fits = lower_blocks(y, set, 0, most); !fits) {
+      // Blocks too large for CBUF are no candidate.
+      if (fits.error().code != ErrorCode::Unsupported) return fits;
+    } else {
       double ms = 0;
       for (const LoweredTask& t : trial.tasks)
-        ms += estimated_ms(mac_cycles(t.task), bytes_moved(t.task, kConvWords), CostConstants());
+        ms += estimated_ms(mac_cycles(t.task), bytes_moved(t.task, kConvWords), x.cutting.cost);
       if (ms < least) {
         least = ms;
         best = most;
@@ -445,7 +450,7 @@ Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
           p.in_channels, g.kernel_h, g.kernel_w,
           [&](int64_t, int64_t y, int64_t w) -> int64_t { return y == ky && w == kx ? 1 : 0; });
     const int64_t slots = p.out_slots;
-    const Context y{g, identity, x.weights, cube, x.limits, x.memory, copy, -1, x.pack, {}};
+    const Context y{g, identity, x.weights, cube, x.cutting, x.memory, copy, -1, x.pack, {}};
     add_region(y, slots, 1);
     PERAXIS_TRY(emit_program(y, std::move(p), {}));
     std::ranges::move(copy.tasks, std::back_inserter(x.out.tasks));
@@ -488,7 +493,7 @@ int64_t output_slots(const Geometry& g) {
 
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
-                                       const TileLimits& limits, MemoryPlan& memory, bool pack,
+                                       const Cutting& cutting, MemoryPlan& memory, bool pack,
                                        rk3588::SymbolicAddress output, rk3588::SymbolicAddress addend) {
   const Geometry own = geometry(graph, op);
   const Margin margin = margin_of(own);
@@ -511,14 +516,14 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
   const bool together = params.host == requant::HostWork::Gather && output.allocation < 0;
   InputCube cube = input;
   if (margin.any()) {
-    const Context whole{own, layer, weights, input, limits, memory, out, -1, pack, {}};
+    const Context whole{own, layer, weights, input, cutting, memory, out, -1, pack, {}};
     cube = PERAXIS_TRY(copy_with_margin(whole, margin));
   }
   const Context x{g,
                   layer,
                   weights,
                   cube,
-                  limits,
+                  cutting,
                   memory,
                   out,
                   together ? memory.add_activation(0) : -1,

@@ -11,6 +11,7 @@
 #include "lower/tiling.hpp"
 #include "requant/strategy.hpp"
 #include "target/rk3588/conv_task.hpp"
+#include "target/rk3588/cost.hpp"
 
 namespace peraxis::lower {
 
@@ -63,13 +64,19 @@ Layout scattered_layout(const LoweredLayer& lowered, const Geometry& geometry);
 // Whether the operator can read its input channels in any order: direct convolutions only.
 bool takes_scattered_input(const Geometry& geometry);
 
+// What decides how tasks are cut, beside the operator.
+struct Cutting {
+  TileLimits limits;
+  const rk3588::CostConstants& cost;
+};
+
 // `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates. With
 // `output` the regions lie there, one behind the other; else they are new allocations. With params.sum the
 // tasks add the cube at `addend`, which has the output's shape, its channels in their order and, of dummy
 // channels, at least memory for as many slots as the output.
 Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
                                        const requant::LayerParams& params, const InputCube& input,
-                                       const TileLimits& limits, MemoryPlan& memory, bool pack = true,
+                                       const Cutting& cutting, MemoryPlan& memory, bool pack = true,
                                        rk3588::SymbolicAddress output = {},
                                        rk3588::SymbolicAddress addend = {});
 

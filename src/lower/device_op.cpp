@@ -6,6 +6,7 @@
 
 #include "lower/pad.hpp"
 #include "lower/table.hpp"
+#include "lower/task_memory.hpp"
 #include "requant/fused_sum.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -31,7 +32,8 @@ constexpr int64_t kMostImages = 256;
 // Operators whose tasks look at one image, as if there were no other.
 constexpr std::array kImageByImage = {&kMaxPool, &kAveragePool, &kMean, &kResizeNearest, &kPad, &kPadV2};
 
-// The same tasks for every image; images lie one behind the other in each surface.
+// The same tasks for every image, with the same constants and scratch memory; images lie one behind the other
+// in each surface.
 Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir::Graph& graph, size_t index,
                                                const DeviceForm& form, const DevicePlaces& places,
                                                int64_t images) {
@@ -39,13 +41,25 @@ Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir:
   const auto pixels = [&](int32_t t) {
     return graph.tensor(t).elements() / graph.tensor(t).shape.back() / images;
   };
+  // Input and output may be parts of one allocation: names of their own tell which is which.
+  constexpr int32_t kInput = -2, kOutput = -3;
+  DevicePlaces any{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
+  any.inputs[0].address = {kInput, 0};
+  any.output.address = {kOutput, 0};
+  const std::vector<rk3588::Task> one = PERAXIS_TRY(device.lower(graph, index, form, any));
   std::vector<rk3588::Task> tasks;
   for (int64_t i = 0; i < images; ++i) {
-    DevicePlaces image{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
-    image.inputs[0].address.offset += i * pixels(op.inputs[0]) * rk3588::kAtomBytes;
-    image.output.address.offset += i * pixels(op.outputs[0]) * rk3588::kAtomBytes;
-    auto some = PERAXIS_TRY(device.lower(graph, index, form, image));
-    std::ranges::move(some, std::back_inserter(tasks));
+    const auto place = [&](rk3588::SymbolicAddress& at) {
+      if (at.allocation != kInput && at.allocation != kOutput) return;
+      const bool input = at.allocation == kInput;
+      const rk3588::SymbolicAddress& base = input ? places.inputs[0].address : places.output.address;
+      const int64_t image = i * pixels(input ? op.inputs[0] : op.outputs[0]) * rk3588::kAtomBytes;
+      at = {base.allocation, base.offset + image + at.offset};
+    };
+    for (rk3588::Task task : one) {
+      for_addresses(task, place);
+      tasks.push_back(std::move(task));
+    }
   }
   return tasks;
 }
@@ -170,7 +184,12 @@ std::string moved_refusal(const ir::Graph& graph, size_t index) {
              : "input and output have different scales";
 }
 
-DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, ChipBlocks blocks) {
+Result<DeviceForm> refused(Error error) {
+  if (!is_refusal(error.code)) return tl::make_unexpected(std::move(error));
+  return DeviceForm{std::move(error.message), {}};
+}
+
+Result<DeviceForm> device_form(const ir::Graph& graph, size_t index, const FormRequest& request) {
   const ir::OpKind kind = graph.ops[index].kind;
   const DeviceOp* device = find(kind);
   DeviceForm form;
@@ -178,16 +197,17 @@ DeviceForm device_form(const ir::Graph& graph, size_t index, bool exact, ChipBlo
     form.refusal = fmt::format("{} has no form on the NPU in this version", ir::op_name(kind));
   else
     form.refusal = device->refusal(graph, index);
-  if (form.refusal.empty() && device->form != nullptr) form = device->form(graph, index, exact);
-  if (form.refusal.empty() && form.ppu && !blocks.ppu)
+  if (form.refusal.empty() && device->form != nullptr)
+    form = PERAXIS_TRY(device->form(graph, index, request));
+  if (form.refusal.empty() && form.ppu && !request.blocks.ppu)
     form.refusal = "its task is one of the PPU, which is left out";
   if (form.refusal.empty() || !is_table_operator(kind)) return form;
   const bool one = graph.ops[index].inputs.size() == 1;
-  if (!blocks.tables) {
+  if (!request.blocks.tables) {
     if (one) form.refusal += "; look-up tables were not to be used";
     return form;
   }
-  DeviceForm table = table_form(graph, index);
+  DeviceForm table = PERAXIS_TRY(table_form(graph, index));
   // Where there is another way, or a second operand, that way's refusal says more.
   return table.refusal.empty() || (device == nullptr && one) ? table : form;
 }

@@ -13,6 +13,7 @@
 #include "lower/memory_plan.hpp"
 #include "requant/average.hpp"
 #include "requant/element.hpp"
+#include "requant/operator_certificate.hpp"
 #include "target/rk3588/limits.hpp"
 #include "target/rk3588/tasks.hpp"
 
@@ -38,6 +39,7 @@ struct DevicePlaces {
 struct DeviceForm {
   std::string refusal;             // why it cannot, as a sentence; empty when it can
   requant::ElementParams element;  // of the element-wise operators: takes thousands of trials to find
+  requant::OperatorCertificate certificate = {};  // what its outputs differ by from the reference's
   // Instead: the function of one value that it is (lower/table.hpp), and the activation that holds the
   // values.
   std::shared_ptr<const rk3588::LookUpTable> table = nullptr;
@@ -56,8 +58,24 @@ struct ChipBlocks {
   bool ppu = true;     // pooling
 };
 
-// With `exact` only what is proved to equal the reference for every input.
-DeviceForm device_form(const ir::Graph& graph, size_t op, bool exact, ChipBlocks blocks = {});
+// What is asked of a form.
+struct FormRequest {
+  bool exact = false;  // only what is proved to equal the reference for every input
+  ChipBlocks blocks = {};
+  requant::SeenOperands seen = {};  // calibration: how often the operands' values were seen
+};
+
+// A form or a refusal; an error is neither, but a fault of this program.
+Result<DeviceForm> device_form(const ir::Graph& graph, size_t op, const FormRequest& request);
+
+// True of errors that say that the chip cannot: the operator runs elsewhere, for that reason. Others end what
+// is being done.
+constexpr bool is_refusal(ErrorCode code) {
+  return code == ErrorCode::Unsupported || code == ErrorCode::InvalidArgument ||
+         code == ErrorCode::InvalidModel;
+}
+// A form that says why there is none.
+Result<DeviceForm> refused(Error error);
 
 // The activations that the operator's tasks read, in order.
 std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const DeviceForm& form);
@@ -94,7 +112,8 @@ struct DeviceText {
   std::string (*conditions)() = nullptr;  // when it can, with the limits; null: none of its own
 };
 inline constexpr const char* kCountedAccuracy =
-    "at most 1, counted over all values or pairs of them; `exact` and `--max-mismatch` want a count of 0";
+    "at most 1, counted over all values or pairs of them and stated; `exact` wants a count of 0, "
+    "`--max-mismatch` counts it";
 
 // One operator kind, for the list in device_op.cpp.
 struct DeviceOp {
@@ -105,7 +124,7 @@ struct DeviceOp {
   // Operators whose outputs are parts of their input: the channel each output begins with; no tasks then.
   std::vector<int64_t> (*views)(const ir::Graph& graph, size_t op) = nullptr;
   // Operators with arithmetic: what else is refused, and the parameters.
-  DeviceForm (*form)(const ir::Graph& graph, size_t op, bool exact) = nullptr;
+  Result<DeviceForm> (*form)(const ir::Graph& graph, size_t op, const FormRequest& request) = nullptr;
   DeviceText text = {};
   ChannelOrder order = ChannelOrder::Plain;  // unless it has views
   // Operators whose order depends on their shapes.

@@ -18,10 +18,12 @@ std::string refusal(const ir::Graph& graph, size_t index) {
   return {};
 }
 
-DeviceForm element(const ir::Graph& graph, size_t index, bool exact) {
-  const auto params = requant::element_parameters(graph, index);
-  if (!params) return {params.error().message, {}};
-  return {difference_refusal(params->differing, params->inputs, params->max, exact), *params};
+Result<DeviceForm> element(const ir::Graph& graph, size_t index, const FormRequest& request) {
+  auto params = requant::element_parameters(graph, index);
+  if (!params) return refused(std::move(params).error());
+  const auto certificate = PERAXIS_TRY(requant::certify_element(graph, index, *params, request.seen));
+  return DeviceForm{difference_refusal(params->differing, params->inputs, params->max, request.exact),
+                    *params, certificate};
 }
 
 Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, const DeviceForm& form,

@@ -63,7 +63,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return std::vector<rk3588::Task>{task};
 }
 
-DeviceForm form(const ir::Graph&, size_t, bool) {
+Result<DeviceForm> form(const ir::Graph&, size_t, const FormRequest&) {
   DeviceForm out;
   out.ppu = true;
   return out;

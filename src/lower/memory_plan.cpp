@@ -60,7 +60,8 @@ Status MemoryPlan::place() {
         rivals.insert(rivals.end(), step->begin(), step->end());
       std::sort(rivals.begin(), rivals.end(), by_offset);
     }
-    int64_t offset = 0;
+    int64_t offset =
+        gap_ > 0 && activation_bytes_ > 0 ? round_up(activation_bytes_ + gap_, rk3588::kBufferAlign) : 0;
     for (const Entry* rival : rivals) {
       if (offset + entry.bytes <= rival->location.offset) break;
       offset = std::max(offset, round_up(rival->location.offset + rival->bytes, rk3588::kBufferAlign));

@@ -22,16 +22,18 @@ class MemoryPlan {
   void grow_activation(int32_t allocation, int64_t bytes) {  // before place()
     entries_[static_cast<size_t>(allocation)].bytes += bytes;
   }
-  // The activation is at least so large; before place().
+  // An activation is at least so large; before place(). Constants have the size of their bytes.
   void at_least(int32_t allocation, int64_t bytes) {
-    int64_t& now = entries_[static_cast<size_t>(allocation)].bytes;
-    now = std::max(now, bytes);
+    Entry& entry = entries_[static_cast<size_t>(allocation)];
+    if (!entry.location.constant) entry.bytes = std::max(entry.bytes, bytes);
   }
   // Of either kind, so far: the next one's number.
   int32_t allocations() const { return static_cast<int32_t>(entries_.size()); }
   // Step `step` reads or writes the activation; steps are numbered in execution order.
   void touch(int32_t allocation, int32_t step);
 
+  // For tests: no activation takes another's place, and so many bytes between two belong to none.
+  void keep_apart(int64_t gap) { gap_ = gap; }
   // Assigns every offset. Refuses more than the 32-bit address space holds.
   Status place();
 
@@ -50,6 +52,7 @@ class MemoryPlan {
   std::vector<Entry> entries_;
   std::vector<uint8_t> constants_;
   int64_t activation_bytes_ = 0;
+  int64_t gap_ = 0;
 };
 
 }  // namespace peraxis::lower

@@ -187,7 +187,7 @@ ChannelOrder order(const ir::Graph& graph, size_t index) {
   return padding && padding->channels() ? ChannelOrder::Ordered : ChannelOrder::Kept;
 }
 
-DeviceForm form(const ir::Graph&, size_t, bool) {
+Result<DeviceForm> form(const ir::Graph&, size_t, const FormRequest&) {
   DeviceForm out;
   out.slot_group = kDepthwiseGroup;
   return out;
@@ -203,7 +203,7 @@ Result<std::vector<Task>> lower(const ir::Graph& graph, size_t index, const Devi
   const int64_t slots = places.output.slots;
   const auto target = [&](bool last, int64_t plane) {
     if (last) return places.output;
-    return CubeAt{{places.memory.add_activation(plane * (slots + kDepthwiseGroup)), 0}, plane, slots};
+    return CubeAt{{places.memory.add_activation(plane * slots), 0}, plane, slots};
   };
   std::vector<Task> tasks;
   if (padding.channels()) {

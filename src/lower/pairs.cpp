@@ -73,16 +73,14 @@ Result<CubeAt> repeated(CubeAt operand, const ir::Tensor& tensor, const ir::Nhwc
   return own.h * own.w == map.h * map.w ? operand : repeat_pixel(operand, map, memory, tasks);
 }
 
-DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
+Result<DeviceForm> form(const ir::Graph& graph, size_t index, const FormRequest& request) {
   DeviceForm out;
   const Roles r = roles(graph, index);
-  const auto params = requant::pair_parameters(graph, index, r.main);
-  if (!params) {
-    out.refusal = params.error().message;
-    return out;
-  }
-  out.refusal = difference_refusal(params->differing, params->inputs, params->max, exact);
+  auto params = requant::pair_parameters(graph, index, r.main);
+  if (!params) return refused(std::move(params).error());
+  out.refusal = difference_refusal(params->differing, params->inputs, params->max, request.exact);
   out.element = *params;
+  out.certificate = PERAXIS_TRY(requant::certify_pair(graph, index, r.main, *params, request.seen));
   if (out.refusal.empty() && r.constant && params->operand_factor != 0)
     out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));
   return out;

@@ -26,15 +26,13 @@ std::string refusal(const ir::Graph& graph, size_t index) {
   return {};
 }
 
-DeviceForm form(const ir::Graph& graph, size_t index, bool exact) {
+Result<DeviceForm> form(const ir::Graph& graph, size_t index, const FormRequest& request) {
   DeviceForm out;
-  const auto params = requant::prelu_parameters(graph, index);
-  if (!params) {
-    out.refusal = params.error().message;
-    return out;
-  }
-  out.refusal = difference_refusal(params->differing, params->inputs, params->max, exact);
+  auto params = requant::prelu_parameters(graph, index);
+  if (!params) return refused(std::move(params).error());
+  out.refusal = difference_refusal(params->differing, params->inputs, params->max, request.exact);
   out.prelu = params->tasks;
+  out.certificate = PERAXIS_TRY(requant::certify_prelu(graph, index, out.prelu, request.seen));
   if (out.refusal.empty() && out.prelu.size() > 1)
     out.refusal = constant_cube_refusal(ir::nhwc(graph.tensor(graph.ops[index].outputs[0])));
   return out;

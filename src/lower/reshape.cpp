@@ -121,7 +121,7 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   return tasks;
 }
 
-DeviceForm form(const ir::Graph& graph, size_t index, bool) {
+Result<DeviceForm> form(const ir::Graph& graph, size_t index, const FormRequest&) {
   DeviceForm out;
   const Regrouped r = regrouped(graph, index);
   if (r.in.channels != r.out.channels && r.out.count > 1) out.slot_group = rk3588::kKernelGroup;

@@ -152,7 +152,7 @@ ChannelOrder slice_order(const ir::Graph& graph, size_t index) {
   return ranges && copies_pixels(*ranges) ? ChannelOrder::Kept : ChannelOrder::Ordered;
 }
 
-DeviceForm slice_form(const ir::Graph& graph, size_t index, bool) {
+Result<DeviceForm> slice_form(const ir::Graph& graph, size_t index, const FormRequest&) {
   DeviceForm out;
   if (slice_views(graph, index).empty() && slice_order(graph, index) == ChannelOrder::Ordered)
     out.slot_group = rk3588::kKernelGroup;

@@ -16,17 +16,14 @@ constexpr std::array kKinds = {Kind::Logistic,  Kind::Tanh,      Kind::HardSwish
                                Kind::Sqrt,      Kind::Rsqrt,     Kind::Abs,       Kind::Neg,      Kind::Add,
                                Kind::Sub,       Kind::Mul,       Kind::Maximum,   Kind::Minimum};
 
-DeviceForm form_of(const ir::Graph& graph, std::span<const size_t> ops, int32_t input) {
+Result<DeviceForm> form_of(const ir::Graph& graph, std::span<const size_t> ops, int32_t input) {
   DeviceForm form;
   for (const int32_t t : {input, graph.ops[ops.back()].outputs[0]}) {
     form.refusal = pixels_refusal(graph, t);
     if (!form.refusal.empty()) return form;
   }
   auto table = requant::make_table(graph, ops, input);
-  if (!table) {
-    form.refusal = table.error().message;
-    return form;
-  }
+  if (!table) return refused(std::move(table).error());
   form.table = *std::move(table);
   form.table_input = input;
   return form;
@@ -47,10 +44,10 @@ DeviceText table_text() {
       }};
 }
 
-DeviceForm table_form(const ir::Graph& graph, size_t op) {
+Result<DeviceForm> table_form(const ir::Graph& graph, size_t op) {
   for (const int32_t t : graph.ops[op].inputs)
     if (t != ir::kAbsent && !graph.tensor(t).is_constant) return form_of(graph, {&op, 1}, t);
-  return {"all of its inputs are constants", {}};
+  return DeviceForm{"all of its inputs are constants", {}};
 }
 
 std::vector<int32_t> silu_partners(const ir::Graph& graph) {
@@ -81,7 +78,7 @@ std::vector<int32_t> silu_partners(const ir::Graph& graph) {
   return partners;
 }
 
-DeviceForm silu_form(const ir::Graph& graph, size_t logistic, size_t mul) {
+Result<DeviceForm> silu_form(const ir::Graph& graph, size_t logistic, size_t mul) {
   return form_of(graph, std::array{logistic, mul}, graph.ops[logistic].inputs[0]);
 }
 

@@ -11,14 +11,14 @@ bool is_table_operator(ir::OpKind kind);
 
 DeviceText table_text();
 
-DeviceForm table_form(const ir::Graph& graph, size_t op);
+Result<DeviceForm> table_form(const ir::Graph& graph, size_t op);
 
 // SiLU as exporters write it, MUL(x, LOGISTIC(x)), where nothing else reads the LOGISTIC: by operator, the
 // index of the other of the two, or -1.
 std::vector<int32_t> silu_partners(const ir::Graph& graph);
 // The form of the MUL, which computes both. The output keeps the values of the two operators one after the
 // other, the LOGISTIC's own quantization included.
-DeviceForm silu_form(const ir::Graph& graph, size_t logistic, size_t mul);
+Result<DeviceForm> silu_form(const ir::Graph& graph, size_t logistic, size_t mul);
 
 // The task that looks up; whoever chains tasks puts the loads in.
 std::vector<rk3588::Task> look_up_task(const ir::Graph& graph, size_t op, const DeviceForm& form,

@@ -43,6 +43,13 @@ class CoreJob {
     while (!done() && !waiting_) PERAXIS_TRY(step());
     return {};
   }
+  // One task, and no other after it.
+  Result<TaskReport> run_alone(uint32_t address, uint32_t words) {
+    kick_.tasks = index_ + 1;
+    program_ = {address, 2 * ((int64_t{words} + 1) / 2)};
+    PERAXIS_TRY(step());
+    return reports_.back();
+  }
   bool done() const { return index_ == kick_.tasks; }
   bool waiting() const { return waiting_; }
   int32_t core() const { return kick_.core; }
@@ -171,6 +178,12 @@ Status check_races(const std::vector<std::unique_ptr<CoreJob>>& jobs) {
 
 }  // namespace
 
+std::shared_ptr<Cbuf> Machine::cbuf_of(int32_t core) {
+  std::shared_ptr<Cbuf>& kept = kept_[static_cast<size_t>(core)];
+  if (kept == nullptr || !options_.switches.cbuf_survives_jobs) kept = std::make_shared<Cbuf>();
+  return kept;
+}
+
 Result<std::vector<std::vector<TaskReport>>> Machine::run(std::span<const Kick> kicks) {
   if (kicks.empty() || kicks.size() > kCores)
     return fail(ErrorCode::InvalidArgument, "a job runs on {} cores, must be 1..3", kicks.size());
@@ -180,10 +193,8 @@ Result<std::vector<std::vector<TaskReport>>> Machine::run(std::span<const Kick> 
     for (const auto& job : jobs)
       if (job->core() == kick.core)
         return fail(ErrorCode::InvalidArgument, "core {} is given two chains", kick.core);
-    std::shared_ptr<Cbuf>& kept = kept_[static_cast<size_t>(kick.core)];
-    if (kept == nullptr || !options_.switches.cbuf_survives_jobs) kept = std::make_shared<Cbuf>();
-    jobs.push_back(
-        std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size()), kept));
+    jobs.push_back(std::make_unique<CoreJob>(options_, memory_, kick, static_cast<int64_t>(kicks.size()),
+                                             cbuf_of(kick.core)));
   }
   for (bool more = true; more;) {
     for (const auto& job : jobs) PERAXIS_TRY(job->run_to_barrier());
@@ -202,6 +213,22 @@ Result<std::vector<std::vector<TaskReport>>> Machine::run(std::span<const Kick> 
 Result<std::vector<TaskReport>> Machine::run(const Kick& kick) {
   auto reports = PERAXIS_TRY(run(std::span(&kick, 1)));
   return std::move(reports.front());
+}
+
+struct KickedJob::State {
+  int32_t core;
+  std::unique_ptr<CoreJob> job;
+};
+KickedJob::KickedJob(Machine& machine, int32_t core) : state_(new State{core, nullptr}) {
+  if (core >= 0 && core < kCores)
+    state_->job = std::make_unique<CoreJob>(machine.options_, machine.memory_, Kick{0, 1, 1, core}, 1,
+                                            machine.cbuf_of(core));
+}
+KickedJob::~KickedJob() = default;
+
+Result<TaskReport> KickedJob::run(uint32_t address, uint32_t words) {
+  PERAXIS_TRY(check_kick({address, words, 1, state_->core}));
+  return state_->job->run_alone(address, words);
 }
 
 }  // namespace peraxis::machine

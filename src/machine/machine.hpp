@@ -54,6 +54,7 @@ struct TaskReport {
 };
 
 struct Cbuf;
+class KickedJob;
 
 class Machine {
  public:
@@ -71,9 +72,25 @@ class Machine {
   Result<std::vector<std::vector<TaskReport>>> run(std::span<const Kick> kicks);
 
  private:
+  friend class KickedJob;
+  std::shared_ptr<Cbuf> cbuf_of(int32_t core);
+
   Options options_;
   Memory memory_;
   std::array<std::shared_ptr<Cbuf>, 3> kept_;  // by core; Switches::cbuf_survives_jobs
+};
+
+// A job whose tasks are started one by one, as a kernel does that kicks each task on its own: chain words
+// have no effect; registers, look-up tables and CBUF are as the tasks before left them.
+class KickedJob {
+ public:
+  KickedJob(Machine& machine, int32_t core);
+  ~KickedJob();
+  Result<TaskReport> run(uint32_t address, uint32_t words);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace peraxis::machine

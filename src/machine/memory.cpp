@@ -57,11 +57,22 @@ Status Memory::map(uint32_t address, std::span<uint8_t> bytes, std::string name)
   if (clash != nullptr)
     return fail(ErrorCode::InvalidArgument, "buffer '{}' at {:#x}, {} bytes, overlaps buffer '{}' at {:#x}",
                 name, address, size, clash->name, clash->address);
+  ++clock_;  // what was here before, if anything, is not what a cache has seen
   Buffer buffer{address, bytes, std::move(name), {}, {}};
   buffer.flags.resize((bytes.size() + 63) / 64);
   buffer.stamps.resize(((bytes.size() - 1) >> kPageShift) + 1, clock_);
   buffers_.insert(next, std::move(buffer));
   return {};
+}
+
+void Memory::unmap(uint32_t address) {
+  std::erase_if(buffers_, [address](const Buffer& b) { return b.address == address; });
+  ++clock_;
+}
+
+void Memory::clear() {
+  buffers_.clear();
+  ++clock_;
 }
 
 const Memory::Buffer* Memory::find(int64_t address, int64_t size) const {

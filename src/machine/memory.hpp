@@ -17,6 +17,10 @@ class Memory {
  public:
   // `bytes` must outlive the memory. Buffers may not overlap nor reach beyond 4 GiB.
   Status map(uint32_t address, std::span<uint8_t> bytes, std::string name);
+  // Forgets the buffer that begins there.
+  void unmap(uint32_t address);
+  // Takes away all buffers.
+  void clear();
   Status mark_written(int64_t address, int64_t size);
   Status mark_unwritten(int64_t address, int64_t size);
 

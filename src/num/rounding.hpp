@@ -38,6 +38,17 @@ constexpr int64_t shift_ties_up(int64_t x, int n) {
   return q + (r >= (int64_t{1} << (n - 1)) ? 1 : 0);
 }
 
+// (x + offset * 2^n) / 2^n to the nearest integer: the offset takes part in the decision of ties, away from
+// zero or to the even integer. n in 0..62; the sum in front of the shift may have more than 64 bits.
+constexpr int64_t shift_with_offset(int64_t x, int n, int64_t offset, bool ties_away) {
+  if (n == 0) return x + offset;
+  const int64_t q = (x >> n) + offset;
+  const int64_t r = x & ((int64_t{1} << n) - 1);
+  const int64_t half = int64_t{1} << (n - 1);
+  const bool tie_up = ties_away ? q >= 0 : (q & 1) != 0;
+  return q + ((r > half || (r == half && tie_up)) ? 1 : 0);
+}
+
 constexpr int64_t saturate(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : (x > high ? high : x);
 }

@@ -7,7 +7,6 @@
 
 #include "ir/operands.hpp"
 #include "lower/packed_input.hpp"
-#include "lower/table.hpp"
 #include "plan/partition.hpp"
 #include "plan/placing.hpp"
 
@@ -29,9 +28,12 @@ std::string not_expressed(Strategy strategy, const Error& error) {
 
 }  // namespace
 
-Network::Network(const ir::Graph& network, const PlannerOptions& planning)
+Network::Network(const ir::Graph& network, const PlannerOptions& planning, Memo& known,
+                 const Adjustments& found)
     : graph(network),
       options(planning),
+      memo(known),
+      adjustments(found),
       refusals(network.ops.size()),
       npu_readers(network.tensors.size()),
       on_device(network.ops.size()),
@@ -39,13 +41,23 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
       made_on_npu(network.tensors.size()),
       any_order(network.tensors.size()),
       dead(ir::dead_operators(network)),
-      packed(network.tensors.size()) {
-  find_forms();
-  if (!options.plain_layouts) any_order = readers_take_any_order(graph, refusals, forms);
+      packed(network.tensors.size()) {}
+
+Result<Network> Network::create(const ir::Graph& graph, const PlannerOptions& options, Memo& memo,
+                                const Adjustments& adjustments) {
+  Network out(graph, options, memo, adjustments);
+  PERAXIS_TRY(out.find_forms());
+  out.any_order = readers_take_any_order(out);
   for (size_t index = 0; index < graph.ops.size(); ++index)
-    if (!ir::is_convolution_like(graph.ops[index].kind) && refusals[index].empty())
-      refusals[index] = settle_order(graph.ops[index], index);
-  choose_sides();
+    if (!ir::is_convolution_like(graph.ops[index].kind) && out.refusals[index].empty())
+      out.refusals[index] = out.settle_order(graph.ops[index], index);
+  PERAXIS_TRY(out.choose_sides());
+  out.find_readers();
+  if (options.packed_input) out.find_packed();
+  return out;
+}
+
+void Network::find_readers() {
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     const ir::Op& op = graph.ops[index];
     if (!refusals[index].empty()) continue;
@@ -57,7 +69,6 @@ Network::Network(const ir::Graph& network, const PlannerOptions& planning)
     }
     for (const int32_t t : op.outputs) made_on_npu[static_cast<size_t>(t)] = true;
   }
-  if (options.packed_input) find_packed();
 }
 
 // What the host has, and nothing but convolutions that can read it so read on the NPU: others need a cube,
@@ -72,21 +83,31 @@ void Network::find_packed() {
 
 std::vector<bool> Network::sides() const {
   std::vector<bool> out;
+  out.reserve(refusals.size());
   for (const std::string& refusal : refusals) out.push_back(refusal.empty());
   return out;
 }
 
-void Network::choose_sides() {
-  // A task more in a job that runs anyway costs next to nothing in the vendor's driver: what it moves
-  // decides.
+// A task more in a job that runs anyway costs next to nothing in the vendor's driver: what it moves decides.
+// Not so where every image of a batch is tasks of its own.
+Result<double> Network::weighed_device_ms(size_t op, const Placing& plain,
+                                          const rk3588::CostConstants& weighed) const {
+  const Cost cost = PERAXIS_TRY(device_cost(graph, op, forms[op], plain, weighed));
+  // Parts of a concatenation are mostly written in place.
+  if (options.prefer_npu || graph.ops[op].kind == ir::OpKind::Concatenation) return 0.0;
+  const ir::Tensor& input = graph.tensor(graph.ops[op].inputs[0]);
+  const int64_t images = input.shape.size() == 4 ? std::max<int64_t>(1, ir::nhwc(input).n) : 1;
+  const int64_t further = cost.tasks - (cost.tasks + images - 1) / images;
+  return cost.ms() + static_cast<double>(further) * options.cost.task_us * 1e-3;
+}
+
+Status Network::choose_sides() {
   rk3588::CostConstants weighed = options.cost;
   weighed.task_us = 0;
   weighed.host_step_us *= kHostWeight;
   weighed.host_copy_ns *= kHostWeight;
   std::vector<SideCosts> costs(graph.ops.size());
-  Placing plain;
-  for (const ir::Tensor& t : graph.tensors)
-    plain.layouts.push_back(t.shape.size() <= 4 ? lower::plain_layout(ir::nhwc(t).c) : lower::Layout{});
+  const Placing plain = plain_placing(graph);
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     SideCosts& cost = costs[index];
     const ir::OpKind kind = graph.ops[index].kind;
@@ -94,13 +115,26 @@ void Network::choose_sides() {
       cost.side = refusals[index].empty() ? Side::Npu : Side::Cpu;
       continue;
     }
+    auto npu_ms = weighed_device_ms(index, plain, weighed);
+    if (!npu_ms && !lower::is_refusal(npu_ms.error().code))
+      return with_note(std::move(npu_ms).error(), fmt::format("while planning {}", graph.op_label(index)));
+    if (!npu_ms) {
+      refusals[index] = std::move(npu_ms).error().message;
+      cost.side = Side::Cpu;
+      continue;
+    }
+    cost.npu_ms = *npu_ms;
     cost.with = forms[index].part_of;
     cost.cpu_ms = kHostWeight * cpu_cost(graph, index, options.cost).ms();
-    // Parts of a concatenation are mostly written in place.
-    if (!options.prefer_npu && kind != ir::OpKind::Concatenation)
-      cost.npu_ms = device_cost(graph, index, forms[index], plain, weighed).ms();
     if (options.prefer_npu) cost.side = Side::Npu;
   }
+  // What another operator's tasks compute goes where that one goes.
+  for (size_t index = 0; index < graph.ops.size(); ++index)
+    if (const int32_t whole = forms[index].part_of; whole >= 0 && refusals[index].empty())
+      if (const std::string& why = refusals[static_cast<size_t>(whole)]; !why.empty()) {
+        refusals[index] = why;
+        costs[index].side = Side::Cpu;
+      }
   const std::vector<bool> npu = cheapest_partition(graph, costs, weighed);
   for (size_t index = 0; index < graph.ops.size(); ++index) {
     if (!refusals[index].empty() || ir::is_convolution_like(graph.ops[index].kind)) continue;
@@ -108,33 +142,41 @@ void Network::choose_sides() {
     if (!npu[index])
       refusals[index] = "by the estimate the whole is faster with it on the CPU, where its data are";
   }
+  return {};
 }
 
 // How every operator could run, wherever its data are.
-void Network::find_forms() {
-  const std::vector<int32_t> partners = lower::silu_partners(graph);
+Status Network::find_forms() {
+  const std::vector<int32_t>& partners = memo.silu_partners();
+  const auto refused = [&](size_t op) { return adjustments.refused.contains(op); };
   for (size_t index = 0; index < graph.ops.size(); ++index) {
+    const int32_t partner = partners[index];
     if (ir::is_convolution_like(graph.ops[index].kind)) {
       refusals[index] = lower::npu_refusal(graph, index);
+      if (refused(index)) refusals[index] = adjustments.refused.at(index);
     } else if (dead[index]) {
       refusals[index] = "nothing reads it";
     } else if (options.convolutions_only) {
       refusals[index] = "the NPU was to run convolutions only";
-    } else if (const int32_t partner = partners[index]; options.tables &&
-                                                        partner > static_cast<int32_t>(index) &&
-                                                        join_silu(index, static_cast<size_t>(partner))) {
+    } else if (refused(index)) {
+      refusals[index] = adjustments.refused.at(index);
+    } else if (options.tables && partner > static_cast<int32_t>(index) &&
+               !refused(static_cast<size_t>(partner)) &&
+               PERAXIS_TRY(join_silu(index, static_cast<size_t>(partner)))) {
       forms[index].part_of = partner;
     } else if (forms[index].table == nullptr) {  // else found with its partner
-      forms[index] =
-          lower::device_form(graph, index, options.exact_elsewhere(), {options.tables, options.ppu});
+      const bool equal = options.exact_elsewhere() || adjustments.equal_form.contains(index);
+      forms[index] = PERAXIS_TRY_NOTE(memo.form(index, equal), "while planning {}", graph.op_label(index));
       refusals[index] = std::move(forms[index].refusal);
     }
   }
+  return {};
 }
 
 // The MUL's form becomes that of both, if there is one.
-bool Network::join_silu(size_t logistic, size_t mul) {
-  lower::DeviceForm form = lower::silu_form(graph, logistic, mul);
+Result<bool> Network::join_silu(size_t logistic, size_t mul) {
+  lower::DeviceForm form =
+      PERAXIS_TRY_NOTE(memo.silu(logistic, mul), "while planning {}", graph.op_label(mul));
   if (!form.refusal.empty()) return false;
   forms[mul] = std::move(form);
   return true;
@@ -161,19 +203,20 @@ Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t o
 Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions& options) const {
   const PlannerOptions& planning = network_->options;
   Candidate out;
-  out.params = PERAXIS_TRY(requant::choose_parameters(layer_, strategy, options));
-  // Of the candidates of a mixed plan only the chosen ones are asked for the open tie rules.
-  out.certificate = requant::certify(layer_, out.params, !planning.mixed());
+  Certified known = PERAXIS_TRY(network_->memo.parameters(op_, layer_, strategy, options));
+  out.params = std::move(known.params);
+  out.certificate = std::move(known.certificate);
   out.differing = out.certificate.expected() * static_cast<double>(outputs());
   lower::MemoryPlan scratch;
   const auto tensor = static_cast<size_t>(ir::conv_operands(network_->graph.ops[op_]).input);
   const lower::InputCube input = network_->packed[tensor] ? lower::packed_input(geometry_, {0, 0})
                                                           : lower::plain_input(geometry_, {0, 0});
   const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-      network_->graph, op_, layer_, out.params, input, planning.limits, scratch, false));
+      network_->graph, op_, layer_, out.params, input, {planning.limits, planning.cost}, scratch, false));
   std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
-    penalty = scatter_penalty(*network_, op_, lower::scattered_layout(lowered, geometry_));
+    penalty =
+        PERAXIS_TRY(scatter_penalty(*network_, op_, lower::scattered_layout(lowered, geometry_))).penalty;
   out.cost =
       layer_cost(lowered, geometry_, penalty ? requant::HostWork::None : out.params.host, planning.cost);
   if (penalty) out.cost.add(*penalty);
@@ -199,6 +242,7 @@ Result<Candidate> LayerCandidates::cheapest(std::string& reason) const {
     }
     // Two scalar factors cost the same and have twice the bits, where the channels share one scale.
     Result<Candidate> scalar = make(Strategy::TwoScalar, {});
+    if (!scalar && scalar.error().code != ErrorCode::Unsupported) return scalar;
     if (scalar && scalar->differing < candidate->differing && scalar->certificate.max() <= 1 &&
         scalar->cost.ms() <= candidate->cost.ms())
       return scalar;

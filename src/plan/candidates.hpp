@@ -1,18 +1,29 @@
 // The ways one layer can be run, with what each costs and how far it is from the reference.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "plan/planner.hpp"
+#include "plan/memo.hpp"
 
 namespace peraxis::plan {
+
+// What earlier attempts at a plan have found out about operators.
+struct Adjustments {
+  std::map<size_t, std::string> refused;  // they must run on the CPU, and why
+  std::set<size_t> in_order;              // on the NPU they take channels in their order only
+  std::set<size_t> equal_form;            // on the NPU they take the form that equals the reference
+};
 
 // A graph under the planner's options, and what is asked of it again and again.
 struct Network {
   const ir::Graph& graph;
   const PlannerOptions& options;
+  Memo& memo;
+  const Adjustments& adjustments;
   std::vector<std::string> refusals;             // by operator: why it runs on the CPU; else empty
   std::vector<std::vector<size_t>> npu_readers;  // by tensor: operators on the NPU that read it
   std::vector<bool> on_device;                   // by operator: not a convolution, and tasks of the NPU
@@ -22,14 +33,19 @@ struct Network {
   std::vector<bool> dead;                        // by operator: nothing reads what it makes
   std::vector<bool> packed;                      // by tensor: Placing::packed
 
-  Network(const ir::Graph& graph, const PlannerOptions& options);
+  static Result<Network> create(const ir::Graph& graph, const PlannerOptions& options, Memo& memo,
+                                const Adjustments& adjustments);
   std::vector<bool> sides() const;  // by operator: on the NPU
 
  private:
-  void find_forms();
-  void choose_sides();
+  Network(const ir::Graph& graph, const PlannerOptions& options, Memo& memo, const Adjustments& adjustments);
+  Status find_forms();
+  Status choose_sides();
+  Result<double> weighed_device_ms(size_t op, const Placing& plain,
+                                   const rk3588::CostConstants& weighed) const;
+  void find_readers();
   void find_packed();
-  bool join_silu(size_t logistic, size_t mul);
+  Result<bool> join_silu(size_t logistic, size_t mul);
   // Why the output's channels are in an order that its readers cannot take; empty when they can, or when the
   // operator's tasks put them in order.
   std::string settle_order(const ir::Op& op, size_t index);

@@ -29,8 +29,17 @@ Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geome
   return cost;
 }
 
-Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form, const Placing& placing,
-                 const rk3588::CostConstants& constants) {
+Placing plain_placing(const ir::Graph& graph) {
+  Placing plain;
+  plain.layouts.resize(graph.tensors.size());
+  for (size_t t = 0; t < graph.tensors.size(); ++t)
+    if (graph.tensors[t].shape.size() <= 4)
+      plain.layouts[t] = lower::plain_layout(ir::nhwc(graph.tensors[t]).c);
+  return plain;
+}
+
+Result<Cost> device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
+                         const Placing& placing, const rk3588::CostConstants& constants) {
   Cost cost;
   // Sizes alone count. Allocation 0 is the output, 1 everything else.
   const lower::ChannelOrder order = lower::channel_order(graph, op, form);
@@ -53,12 +62,18 @@ Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& for
     places.inputs.push_back(cube(t));
     places.layouts.push_back(placing.layouts[static_cast<size_t>(t)]);
   }
-  if (const auto join = placing.joins.find(op); join != placing.joins.end())
+  if (const auto join = placing.joins.find(op); join != placing.joins.end()) {
     places.first_slots = join->second;
-  auto tasks = lower::lower_device_op(graph, op, form, places);
-  if (!tasks) return cost;
-  if (form.table != nullptr) tasks->insert(tasks->begin(), rk3588::TableTask{form.table, {}, {}});
-  for (const rk3588::Task& task : *tasks) {
+  } else if (order == lower::ChannelOrder::Joined) {
+    int64_t slots = 0;
+    for (const lower::Layout& layout : places.layouts) {
+      places.first_slots.push_back(slots);
+      slots += layout.slots;
+    }
+  }
+  auto tasks = PERAXIS_TRY(lower::lower_device_op(graph, op, form, places));
+  if (form.table != nullptr) tasks.insert(tasks.begin(), rk3588::TableTask{form.table, {}, {}});
+  for (const rk3588::Task& task : tasks) {
     const int64_t bytes = rk3588::bytes_moved(task);
     ++cost.tasks;
     cost.bytes += bytes;

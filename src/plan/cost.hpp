@@ -46,10 +46,14 @@ struct Cost {
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants);
 
-// An operator other than a convolution that is tasks of the NPU.
-// Parts of a concatenation that have their home there cost nothing.
-Cost device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form, const Placing& placing,
-                 const rk3588::CostConstants& constants);
+// Every tensor in memory of its own with its channels in their order.
+Placing plain_placing(const ir::Graph& graph);
+
+// An operator other than a convolution that is tasks of the NPU. Parts of a concatenation that have their
+// home there cost nothing. Unsupported, with the reason, when its tasks cannot be made for tensors that lie
+// so.
+Result<Cost> device_cost(const ir::Graph& graph, size_t op, const lower::DeviceForm& form,
+                         const Placing& placing, const rk3588::CostConstants& constants);
 
 // An operator that runs on the CPU: a convolution by its multiplications, others by their output elements.
 Cost cpu_cost(const ir::Graph& graph, size_t op, const rk3588::CostConstants& constants);

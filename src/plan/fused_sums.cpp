@@ -60,15 +60,21 @@ class Fuser {
 
   Status run() {
     plan_.summed_by.assign(graph_.ops.size(), -1);
+    plan_.unsummed.assign(graph_.ops.size(), {});
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       if (!is_candidate(op)) continue;
       std::optional<Fusion> best;
       for (const size_t main : {size_t{0}, size_t{1}}) {
-        std::optional<Fusion> fusion =
-            PERAXIS_TRY_NOTE(fuse(op, main), "while planning {}", graph_.op_label(op));
-        if (fusion && (!best || fusion->rank() < best->rank())) best = std::move(fusion);
+        auto fusion = fuse(op, main);
+        if (!fusion && !lower::is_refusal(fusion.error().code))
+          return with_note(std::move(fusion).error(), fmt::format("while planning {}", graph_.op_label(op)));
+        if (!fusion)
+          plan_.unsummed[op] = std::move(fusion).error().message;
+        else if (!best || fusion->rank() < best->rank())
+          best = *std::move(fusion);
       }
       if (!best) continue;
+      plan_.unsummed[op].clear();
       LayerPlan& layer = *best->layer;
       plan_.summed_by[op] = static_cast<int32_t>(layer.op);
       layer.sum = static_cast<int32_t>(op);
@@ -117,39 +123,45 @@ class Fuser {
     return dummies && near ? nullptr : layer;
   }
 
-  Result<std::optional<Fusion>> fuse(size_t index, size_t main) const {
+  // An error says why not.
+  Result<Fusion> fuse(size_t index, size_t main) const {
     const PlannerOptions& options = network_.options;
     const ir::Op& add = graph_.ops[index];
     LayerPlan* layer = convolution(add, main);
-    if (layer == nullptr || (options.forced && layer->params.sets.size() > 1)) return std::nullopt;
-    const auto sum = requant::pair_parameters(graph_, index, main);
-    if (!sum || sum->operand_factor == 0) return std::nullopt;
-    if (options.exact_elsewhere() && sum->differing > 0) return std::nullopt;
+    if (layer == nullptr)
+      return fail(ErrorCode::Unsupported, "no direct convolution whose output nothing else reads makes '{}'",
+                  graph_.tensor(add.inputs[main]).name);
+    if (options.forced && layer->params.sets.size() > 1)
+      return fail(ErrorCode::Unsupported, "{} has {} sets of channels", graph_.op_label(layer->op),
+                  layer->params.sets.size());
+    const requant::ElementParams sum = PERAXIS_TRY(requant::pair_parameters(graph_, index, main));
+    if (sum.operand_factor == 0)
+      return fail(ErrorCode::Unsupported, "the scale of '{}' leaves nothing of it in the sum",
+                  graph_.tensor(add.inputs[1 - main]).name);
+    if (options.max_mismatch && sum.differing > 0)
+      return fail(ErrorCode::Unsupported,
+                  "{} of {} pairs give another sum than the reference, with a budget none may", sum.differing,
+                  sum.inputs);
     const std::vector<int8_t> reference = PERAXIS_TRY(requant::pair_reference(graph_, index, main));
-    auto fused = requant::fuse_sum(layer->layer, *sum, reference, true);
-    if (!fused && fused.error().code == ErrorCode::Unsupported) return std::nullopt;
-    if (!fused) return tl::make_unexpected(std::move(fused).error());
-    const double before = layer->certificate.expected();
+    Fusion out{
+        layer, add.inputs[1 - main], PERAXIS_TRY(requant::fuse_sum(layer->layer, sum, reference, true)), {}};
+    const double before = layer->certificate.expected(), after = out.sum.certificate.expected();
     const double most = options.max_mismatch ? before : kMostMoreMismatch * std::max(before, kFastMismatch);
-    if (fused->certificate.expected() > most) return std::nullopt;
+    if (after > most)
+      return fail(ErrorCode::Unsupported,
+                  "{:.2g} % of the sums would be expected to differ, up to {:.2g} % are taken", 100 * after,
+                  100 * most);
     lower::MemoryPlan scratch;
-    const auto lowered =
-        lower::lower_convolution(graph_, layer->op, layer->layer, fused->params,
-                                 lower::plain_input(layer->geometry, {0, 0}), options.limits, scratch, false);
-    if (!lowered) return std::nullopt;
-    Fusion out{layer, add.inputs[1 - main], *std::move(fused), {}};
-    out.cost = layer_cost(*lowered, layer->geometry, requant::HostWork::None, options.cost);
-    if (out.cost.ms() >= layer->cost.ms() + cost_alone(index).ms()) return std::nullopt;
+    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
+        graph_, layer->op, layer->layer, out.sum.params, lower::plain_input(layer->geometry, {0, 0}),
+        {options.limits, options.cost}, scratch, false));
+    out.cost = layer_cost(lowered, layer->geometry, requant::HostWork::None, options.cost);
+    const Cost alone =
+        PERAXIS_TRY(device_cost(graph_, index, network_.forms[index], plain_placing(graph_), options.cost));
+    if (out.cost.ms() >= layer->cost.ms() + alone.ms())
+      return fail(ErrorCode::Unsupported, "the estimate is {:.3f} ms together, {:.3f} one after the other",
+                  out.cost.ms(), layer->cost.ms() + alone.ms());
     return out;
-  }
-
-  Cost cost_alone(size_t add) const {
-    Placing plain;
-    plain.layouts.resize(graph_.tensors.size());
-    for (const std::vector<int32_t>& tensors : {graph_.ops[add].inputs, graph_.ops[add].outputs})
-      for (const int32_t t : tensors)
-        plain.layouts[static_cast<size_t>(t)] = lower::plain_layout(ir::nhwc(graph_.tensor(t)).c);
-    return device_cost(graph_, add, network_.forms[add], plain, network_.options.cost);
   }
 
   const Network& network_;

@@ -1,7 +1,6 @@
 #include "plan/placing.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
@@ -18,112 +17,6 @@ using rk3588::kAtomBytes;
 // A part written in place may take this many slots more than its channels' surfaces: a task less for some
 // input channels of zeros.
 constexpr int64_t kSlotsForCopy = 16;
-// Readers looked at for one scattered output: graphs can join a tensor with itself again and again.
-constexpr int kMostReaders = 64;
-
-int64_t pixels(const ir::Nhwc& map) {
-  return map.n * map.h * map.w;
-}
-
-Layout plain_layout_of(const ir::Graph& graph, int32_t tensor) {
-  return lower::plain_layout(ir::nhwc(graph.tensor(tensor)).c);
-}
-
-// What readers of a layout pay against readers of plain channels.
-class Penalty {
- public:
-  explicit Penalty(const Network& network) : network_(network) {}
-
-  bool add_readers(int32_t tensor, const Layout& layout) {
-    for (const size_t op : network_.npu_readers[static_cast<size_t>(tensor)]) {
-      if (++readers_ > kMostReaders) return false;
-      const bool fits = network_.on_device[op] ? add_device_op(op, tensor, layout) : add_layer(op, layout);
-      if (!fits) return false;
-    }
-    return true;
-  }
-
-  const Cost& cost() const { return cost_; }
-
- private:
-  bool add_layer(size_t op, const Layout& layout) {
-    const lower::Geometry g = lower::geometry(network_.graph, op);
-    // One int8 set: what tiles look like does not depend on the parameters.
-    requant::LayerParams params;
-    params.sets.resize(1);
-    params.sets[0].dpu.multiply = true;
-    params.sets[0].channels.resize(static_cast<size_t>(g.out_c));
-    std::iota(params.sets[0].channels.begin(), params.sets[0].channels.end(), 0);
-    params.sets[0].params.resize(static_cast<size_t>(g.out_c));
-    const auto cost_with = [&](const lower::InputCube& input) -> std::optional<Cost> {
-      lower::MemoryPlan scratch;
-      const auto lowered = lower::lower_convolution(network_.graph, op, {}, params, input,
-                                                    network_.options.limits, scratch, false);
-      if (!lowered) return std::nullopt;
-      return layer_cost(*lowered, g, params.host, network_.options.cost);
-    };
-    const auto plain = cost_with(lower::plain_input(g, {0, 0})), scattered = cost_with({{0, 0}, layout});
-    if (!plain || !scattered) return false;
-    cost_.tasks += scattered->tasks - plain->tasks;
-    cost_.mac_cycles += scattered->mac_cycles - plain->mac_cycles;
-    cost_.bytes += scattered->bytes - plain->bytes;
-    cost_.npu_ms += scattered->npu_ms - plain->npu_ms;
-    return true;
-  }
-
-  // Tasks without a convolution move the slots that hold no channel too.
-  bool add_device_op(size_t index, int32_t tensor, const Layout& layout) {
-    const ir::Graph& graph = network_.graph;
-    const ir::Op& op = graph.ops[index];
-    switch (lower::channel_order(graph, index, network_.forms[index])) {
-      case ChannelOrder::Plain:
-        return false;
-      case ChannelOrder::Kept: {
-        if (layout.slots > lower::kLargestSlots) return false;
-        const ir::Nhwc in = ir::nhwc(graph.tensor(tensor)), out = ir::nhwc(graph.tensor(op.outputs[0]));
-        const int64_t more = layout.slots - lower::round_up(in.c, kAtomBytes);
-        const int64_t bytes = more * (pixels(in) + pixels(out));
-        cost_.bytes += bytes;
-        cost_.npu_ms += static_cast<double>(bytes) / network_.options.cost.bandwidth_gbs * 1e-6;
-        return add_readers(op.outputs[0], layout);
-      }
-      case ChannelOrder::Parts: {
-        const std::vector<int64_t> views = lower::device_views(graph, index);
-        for (size_t i = 0; i < views.size(); ++i) {
-          const int64_t count = ir::nhwc(graph.tensor(op.outputs[i])).c;
-          if (!add_readers(op.outputs[i], lower::channel_range(layout, views[i], count).layout)) return false;
-        }
-        return true;
-      }
-      case ChannelOrder::Flat: {
-        const ir::Nhwc in = ir::nhwc(graph.tensor(tensor));
-        return add_readers(op.outputs[0], lower::flat_layout(layout, pixels(in), in.c));
-      }
-      case ChannelOrder::Stacked:  // the others are in order, or a task more puts all of them so
-        return add_readers(op.outputs[0], plain_layout_of(graph, op.outputs[0]));
-      case ChannelOrder::Ordered:
-        return layout.slots <= rk3588::kMaxInputChannels;
-      case ChannelOrder::Joined: {
-        // The other parts are taken to be as wide as this one: their layouts are open yet.
-        const int64_t plain = plain_layout_of(graph, tensor).slots;
-        const int64_t times = (layout.slots + plain - 1) / plain;
-        std::vector<lower::JoinedPart> parts;
-        int64_t slots = 0;
-        for (const int32_t t : op.inputs) {
-          const Layout other = plain_layout_of(graph, t);
-          parts.push_back({ir::nhwc(graph.tensor(t)).c, t == tensor ? layout : other, slots});
-          slots += t == tensor ? layout.slots : times * other.slots;
-        }
-        return add_readers(op.outputs[0], lower::join(parts, slots));
-      }
-    }
-    return false;
-  }
-
-  const Network& network_;
-  Cost cost_;
-  int readers_ = 0;
-};
 
 // One or more inputs of a concatenation that may be written in place: a tensor, or all parts of one tensor in
 // their order.
@@ -150,7 +43,7 @@ class Placer {
           part_maker_[static_cast<size_t>(t)] = static_cast<int32_t>(op);
   }
 
-  Status run() {
+  Result<std::vector<Misfit>> run() {
     placing_.layouts.assign(graph_.tensors.size(), {});
     placing_.packed = network_.packed;
     find_takers();
@@ -160,18 +53,51 @@ class Placer {
         placing_.layouts[t] = plain_layout_of(graph_, static_cast<int32_t>(t));
     for (size_t op = 0; op < graph_.ops.size(); ++op) {
       if (const int32_t by = plan_.sum_of(op); by >= 0)
-        PERAXIS_TRY_NOTE(place_layer(*layer_of_[static_cast<size_t>(by)]), "while planning {}",
-                         graph_.op_label(op));
+        PERAXIS_TRY(settle(static_cast<size_t>(by), place_layer(*layer_of_[static_cast<size_t>(by)])));
       else if (LayerPlan* layer = layer_of_[op]; layer != nullptr && layer->on_npu() && layer->sum < 0)
-        PERAXIS_TRY_NOTE(place_layer(*layer), "while planning {}", graph_.op_label(op));
+        PERAXIS_TRY(settle(op, place_layer(*layer)));
       else if (layer == nullptr && plan_.on_device[op] && plan_.part_of(op) < 0)
-        PERAXIS_TRY_NOTE(place_device_op(op), "while planning {}", graph_.op_label(op));
+        PERAXIS_TRY(settle(op, place_device_op(op)));
     }
-    find_homes();
-    return {};
+    if (misfits_.empty()) {
+      find_homes();
+      PERAXIS_TRY(find_costs());
+    }
+    return std::move(misfits_);
   }
 
  private:
+  // Notes what cannot be; only other errors are returned.
+  Status settle(size_t op, Status status) {
+    if (status) return {};
+    Error error = std::move(status).error();
+    if (!lower::is_refusal(error.code))
+      return with_note(std::move(error), fmt::format("while planning {}", graph_.op_label(op)));
+    Misfit misfit{op, true, std::move(error.message)};
+    const bool convolution = ir::is_convolution_like(graph_.ops[op].kind);
+    for (const int32_t t : convolution ? std::vector{ir::conv_operands(graph_.ops[op]).input}
+                                       : lower::device_inputs(graph_, op, plan_.forms[op]))
+      misfit.in_order = misfit.in_order && layout(t).plain();
+    misfits_.push_back(std::move(misfit));
+    // Those behind it are looked at as if it fitted.
+    const LayerPlan* layer = layer_of_[op];
+    for (const int32_t t : graph_.ops[layer != nullptr ? layer->last_op() : op].outputs)
+      layout(t) = plain_layout_of(graph_, t);
+    return {};
+  }
+
+  // Of operators other than convolutions, with the parts of concatenations where they will be.
+  Status find_costs() {
+    plan_.device_costs.assign(graph_.ops.size(), {});
+    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      if (!plan_.on_device[op] || plan_.sum_of(op) >= 0) continue;
+      auto cost = device_cost(graph_, op, plan_.forms[op], placing_, network_.options.cost);
+      if (cost) plan_.device_costs[op] = *cost;
+      if (!cost) PERAXIS_TRY(settle(op, tl::make_unexpected(std::move(cost).error())));
+    }
+    return {};
+  }
+
   Layout& layout(int32_t tensor) { return placing_.layouts[static_cast<size_t>(tensor)]; }
   int64_t& written(int32_t tensor) { return written_[static_cast<size_t>(tensor)]; }
 
@@ -225,15 +151,18 @@ class Placer {
     lower::InputCube input =
         in.plain() ? lower::plain_input(layer.geometry, {0, 0}) : lower::InputCube{{0, 0}, in};
     if (placing_.is_packed(tensor)) input = lower::packed_input(layer.geometry, {0, 0});
-    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-        graph_, layer.op, layer.layer, layer.params, input, network_.options.limits, scratch_, false));
+    const lower::LoweredLayer lowered = PERAXIS_TRY(
+        lower::lower_convolution(graph_, layer.op, layer.layer, layer.params, input,
+                                 {network_.options.limits, network_.options.cost}, scratch_, false));
     const int32_t output = graph_.ops[layer.last_op()].outputs[0];
     layout(output) = lower::plain_layout(layer.geometry.out_c);
     written(output) = layer.params.host == requant::HostWork::None ? lower::output_slots(layer.geometry)
                                                                    : layout(output).slots;
     if (layer.params.host == requant::HostWork::Gather) {
       Layout scattered = lower::scattered_layout(lowered, layer.geometry);
-      layer.scattered = scatter_penalty(network_, layer.op, scattered).has_value();
+      Scatter found = PERAXIS_TRY(scatter_penalty(network_, layer.op, scattered));
+      layer.scattered = found.penalty.has_value();
+      layer.gathered = std::move(found.why);
       if (layer.scattered) {
         written(output) = scattered.slots;
         layout(output) = std::move(scattered);
@@ -382,63 +311,12 @@ class Placer {
   std::vector<int64_t> written_;                         // by tensor: slots its tasks write; 0: none do
   std::vector<int32_t> part_maker_;                      // by tensor: the operator it is a part by, or -1
   std::map<int32_t, std::pair<size_t, size_t>> takers_;  // tensor -> concatenation, its input
+  std::vector<Misfit> misfits_;
 };
 
 }  // namespace
 
-std::vector<bool> readers_take_any_order(const ir::Graph& graph, const std::vector<std::string>& refusals,
-                                         const std::vector<lower::DeviceForm>& forms) {
-  // Maps as their producers see them: a convolution's own view of its output may be another than the
-  // tensor's.
-  std::vector<ir::Nhwc> maps(graph.tensors.size(), ir::Nhwc{0, 0, 0, 0});
-  for (size_t t = 0; t < maps.size(); ++t)
-    if (graph.tensors[t].shape.size() <= 4) maps[t] = ir::nhwc(graph.tensors[t]);
-  const auto runs = [&](size_t op) {
-    return ir::is_convolution_like(graph.ops[op].kind) && refusals[op].empty();
-  };
-  for (size_t op = 0; op < graph.ops.size(); ++op)
-    if (runs(op)) {
-      const lower::Geometry g = lower::geometry(graph, op);
-      maps[static_cast<size_t>(graph.ops[op].outputs[0])] = {1, g.out_rows(), g.out_w, g.out_c};
-    }
-  std::vector<bool> any(graph.tensors.size(), true);
-  for (size_t index = graph.ops.size(); index-- > 0;) {
-    const ir::Op& op = graph.ops[index];
-    if (!refusals[index].empty()) continue;
-    if (runs(index)) {
-      const lower::Geometry g = lower::geometry(graph, index);
-      const auto input = static_cast<size_t>(ir::conv_operands(op).input);
-      if (!lower::takes_scattered_input(g) || maps[input] != ir::Nhwc{1, g.in_rows(), g.in_w, g.in_c})
-        any[input] = false;
-      continue;
-    }
-    const ChannelOrder order = lower::channel_order(graph, index, forms[index]);
-    if (order == ChannelOrder::Ordered) continue;
-    const bool passed_on = order != ChannelOrder::Plain && std::ranges::all_of(op.outputs, [&](int32_t t) {
-                             return any[static_cast<size_t>(t)];
-                           });
-    if (passed_on || forms[index].part_of >= 0) continue;
-    for (const int32_t t : lower::device_inputs(graph, index, forms[index]))
-      any[static_cast<size_t>(t)] = false;
-  }
-  return any;
-}
-
-std::optional<Cost> scatter_penalty(const Network& network, size_t producer, const Layout& layout) {
-  const int32_t output = network.graph.ops[producer].outputs[0];
-  if (!network.any_order[static_cast<size_t>(output)]) return std::nullopt;
-  Penalty penalty(network);
-  if (!penalty.add_readers(output, layout)) return std::nullopt;
-  // Worth it when the readers lose less than the host's gathering costs. A forced strategy keeps the number
-  // of tasks it is known for.
-  const lower::Geometry made = lower::geometry(network.graph, producer);
-  const double gathering = layer_cost({}, made, requant::HostWork::Gather, network.options.cost).host_ms;
-  const bool worth =
-      (!network.options.forced || penalty.cost().tasks == 0) && penalty.cost().npu_ms <= gathering;
-  return worth ? std::optional(penalty.cost()) : std::nullopt;
-}
-
-Status place_tensors(const Network& network, Plan& plan) {
+Result<std::vector<Misfit>> place_tensors(const Network& network, Plan& plan) {
   return Placer(network, plan).run();
 }
 

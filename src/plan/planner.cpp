@@ -1,154 +1,28 @@
-// The mixed plan starts with the cheapest candidate of every layer. While the expected mismatch is above the
-// budget, the step with the most mismatch removed for each estimated millisecond is taken. Candidates beyond
-// the cheapest are made only for layers that matter: those with most expected differences first.
+// One attempt at a plan after the other, each with what the ones before found out: usually the first one
+// fits.
 #include "plan/planner.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "ir/operands.hpp"
-#include "plan/candidates.hpp"
 #include "plan/fused_sums.hpp"
+#include "plan/mixer.hpp"
 #include "plan/partition.hpp"
 #include "plan/placing.hpp"
 
 namespace peraxis::plan {
 namespace {
 
-using requant::Strategy;
-
-struct Choice {
-  size_t entry = 0;  // index in Plan::layers
-  LayerCandidates candidates;
-  std::vector<Candidate> options;  // [0]: the cheapest; the rest once expanded
-  bool expanded = false;
-  size_t chosen = 0;
-
-  const Candidate& now() const { return options[chosen]; }
-};
-
-class Mixer {
- public:
-  Mixer(std::vector<Choice>& choices, const PlannerOptions& options) : choices_(choices), options_(options) {
-    for (const Choice& choice : choices_) outputs_ += choice.candidates.outputs();
-  }
-
-  Status run(std::vector<ParetoPoint>& pareto) {
-    const bool fast = !options_.max_mismatch;
-    const double share = fast ? kFastMismatch : *options_.max_mismatch / kBudgetMargin;
-    const double budget = share * static_cast<double>(outputs_);
-    const auto most_tasks = static_cast<int64_t>(static_cast<double>(tasks()) * kFastTaskRatio);
-    pareto.push_back(point());
-    while (differing() > budget) {
-      PERAXIS_TRY(expand(fast));
-      const auto step = best_step(fast ? most_tasks : INT64_MAX, fast);
-      if (!step) break;
-      choices_[step->first].chosen = step->second;
-      pareto.push_back(point());
-    }
-    return {};
-  }
-
-  // The rest of the way to exact everywhere, for the table; the choices are put back.
-  Status continue_pareto(std::vector<ParetoPoint>& pareto) {
-    std::vector<size_t> chosen;
-    chosen.reserve(choices_.size());
-    for (const Choice& choice : choices_) chosen.push_back(choice.chosen);
-    for (Choice& choice : choices_) PERAXIS_TRY(expand(choice));
-    while (const auto step = best_step(INT64_MAX, false)) {
-      choices_[step->first].chosen = step->second;
-      pareto.push_back(point());
-    }
-    for (size_t i = 0; i < chosen.size(); ++i) choices_[i].chosen = chosen[i];
-    return {};
-  }
-
- private:
-  double differing() const {
-    double sum = 0;
-    for (const Choice& choice : choices_) sum += choice.now().differing;
-    return sum;
-  }
-  int64_t tasks() const {
-    int64_t sum = 0;
-    for (const Choice& choice : choices_) sum += choice.now().cost.tasks;
-    return sum;
-  }
-
-  ParetoPoint point() const {
-    ParetoPoint out;
-    for (const Choice& choice : choices_) {
-      out.ms += choice.now().cost.ms();
-      if (choice.now().params.strategy == Strategy::Exact) ++out.exact_layers;
-    }
-    out.tasks = tasks();
-    out.expected = outputs_ > 0 ? differing() / static_cast<double>(outputs_) : 0;
-    return out;
-  }
-
-  Status expand(Choice& choice) {
-    if (choice.expanded) return {};
-    choice.expanded = true;
-    auto more = PERAXIS_TRY(choice.candidates.better_than(choice.options[0]));
-    std::move(more.begin(), more.end(), std::back_inserter(choice.options));
-    return {};
-  }
-
-  // `fast`: the layers that hold the most expected differences, a few at a time; else all of them.
-  Status expand(bool fast) {
-    std::vector<size_t> order(choices_.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return choices_[a].now().differing > choices_[b].now().differing; });
-    const size_t count = fast ? std::min<size_t>(order.size(), kExpandedAtOnce) : order.size();
-    for (size_t i = 0; i < count; ++i) PERAXIS_TRY(expand(choices_[order[i]]));
-    return {};
-  }
-
-  // The step of one layer with the most differences removed for each millisecond.
-  std::optional<std::pair<size_t, size_t>> best_step(int64_t most_tasks, bool no_exact) const {
-    std::optional<std::pair<size_t, size_t>> best;
-    double best_rate = 0;
-    const int64_t all = tasks();
-    for (size_t l = 0; l < choices_.size(); ++l) {
-      const Choice& choice = choices_[l];
-      for (size_t o = 1; o < choice.options.size(); ++o) {
-        const Candidate& candidate = choice.options[o];
-        if (no_exact && candidate.params.strategy == Strategy::Exact) continue;
-        if (all - choice.now().cost.tasks + candidate.cost.tasks > most_tasks) continue;
-        const double gained = choice.now().differing - candidate.differing;
-        const double paid = std::max(1e-9, candidate.cost.ms() - choice.now().cost.ms());
-        if (gained > 0 && gained / paid > best_rate) {
-          best_rate = gained / paid;
-          best = {l, o};
-        }
-      }
-    }
-    return best;
-  }
-
-  static constexpr size_t kExpandedAtOnce = 4;
-
-  std::vector<Choice>& choices_;
-  const PlannerOptions& options_;
-  int64_t outputs_ = 0;
-};
-
+// What the whole is expected to take, and to differ by.
 void sum_up(const Network& network, Plan& plan) {
   const ir::Graph& graph = network.graph;
   const PlannerOptions& options = network.options;
-  double outputs = 0, differing = 0;
-  for (const LayerPlan& layer : plan.layers) {
-    plan.cost.add(layer.cost);
-    if (!layer.on_npu()) continue;
-    outputs += static_cast<double>(layer.outputs());
-    differing += layer.certificate.expected() * static_cast<double>(layer.outputs());
-  }
-  plan.expected = outputs > 0 ? differing / outputs : 0;
+  for (const LayerPlan& layer : plan.layers) plan.cost.add(layer.cost);
+  plan.expected = pool_of(graph, plan).share();
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (ir::is_convolution_like(graph.ops[op].kind) || network.dead[op] || plan.sum_of(op) >= 0) continue;
     if (plan.on_device[op])
-      plan.device.add(device_cost(graph, op, plan.forms[op], plan.placing, options.cost));
+      plan.device.add(plan.device_costs[op]);
     else
       plan.cpu.add(cpu_cost(graph, op, options.cost));
     // Where data come from the NPU, its chain of tasks stops for the host.
@@ -161,62 +35,153 @@ void sum_up(const Network& network, Plan& plan) {
   plan.cost.add(plan.cpu);
 }
 
+// A point that a later one, which differs less, beats in time too is none.
+void drop_beaten(std::vector<ParetoPoint>& points) {
+  std::vector<ParetoPoint> kept;
+  for (size_t i = points.size(); i-- > 0;)
+    if (kept.empty() || points[i].ms < kept.back().ms) kept.push_back(points[i]);
+  points.assign(kept.rbegin(), kept.rend());
+}
+
+// Plans until everything fits: what does not is kept in mind for the next attempt.
+class Planner {
+ public:
+  Planner(const ir::Graph& graph, const PlannerOptions& options)
+      : graph_(graph), options_(options), memo_(graph, options) {}
+
+  Result<Plan> run() {
+    // Every attempt but the last adds to what is known of an operator, which is little.
+    for (size_t attempts = 0; attempts <= 3 * graph_.ops.size() + 1; ++attempts) {
+      std::optional<Plan> plan = PERAXIS_TRY(attempt());
+      if (plan) return *std::move(plan);
+    }
+    return fail(ErrorCode::Internal, "no plan of '{}' fits, and none of its operators is at fault",
+                graph_.name);
+  }
+
+ private:
+  // None: something does not fit, and the next attempt knows it.
+  Result<std::optional<Plan>> attempt() {
+    Plan plan;
+    std::vector<Choice> choices;
+    const Network network = PERAXIS_TRY(Network::create(graph_, options_, memo_, adjustments_));
+    PERAXIS_TRY(find_choices(network, plan, choices));
+    if (options_.mixed()) {
+      std::vector<OperatorChoice> operators = PERAXIS_TRY(operator_choices(network));
+      Mixer mixer(choices, operators, options_);
+      PERAXIS_TRY(mixer.run(plan.pareto));
+      if (adjust(operators)) return std::nullopt;
+      if (options_.pareto) {
+        PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
+        drop_beaten(plan.pareto);
+      }
+    }
+    take(choices, plan);
+    plan.on_device = network.on_device;
+    plan.forms = network.forms;
+    plan.refusals = network.refusals;
+    plan.order = execution_order(graph_, network.sides());
+    PERAXIS_TRY(fuse_sums(network, plan));
+    if (adjust(PERAXIS_TRY(place_tensors(network, plan)))) return std::nullopt;
+    sum_up(network, plan);
+    return plan;
+  }
+
+  // The cheapest candidate of every layer.
+  Status find_choices(const Network& network, Plan& plan, std::vector<Choice>& choices) const {
+    for (size_t op = 0; op < graph_.ops.size(); ++op) {
+      if (options_.progress)
+        options_.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph_.ops.size()));
+      if (!ir::is_convolution_like(graph_.ops[op].kind) || network.dead[op]) continue;
+      LayerPlan entry;
+      entry.op = op;
+      entry.geometry = lower::geometry(graph_, op);
+      entry.refusal = network.refusals[op];
+      if (!entry.refusal.empty()) {
+        entry.cost = cpu_cost(graph_, op, options_.cost);
+        plan.layers.push_back(std::move(entry));
+        continue;
+      }
+      Choice choice{
+          plan.layers.size(),
+          PERAXIS_TRY_NOTE(LayerCandidates::create(network, op), "while planning {}", graph_.op_label(op)),
+          {}};
+      choice.options.push_back(PERAXIS_TRY_NOTE(options_.mixed() ? choice.candidates.cheapest(entry.reason)
+                                                                 : choice.candidates.single(entry.reason),
+                                                "while planning {}", graph_.op_label(op)));
+      plan.layers.push_back(std::move(entry));
+      choices.push_back(std::move(choice));
+    }
+    return {};
+  }
+
+  void take(std::vector<Choice>& choices, Plan& plan) const {
+    for (Choice& choice : choices) {
+      LayerPlan& entry = plan.layers[choice.entry];
+      Candidate& candidate = choice.options[choice.chosen];
+      entry.certificate = options_.mixed()
+                              ? requant::certify(choice.candidates.layer(), candidate.params, true)
+                              : std::move(candidate.certificate);
+      entry.layer = choice.candidates.layer();
+      entry.params = std::move(candidate.params);
+      entry.cost = candidate.cost;
+    }
+  }
+
+  // True when an operator is to be run in another way.
+  bool adjust(const std::vector<OperatorChoice>& operators) {
+    bool any = false;
+    for (const OperatorChoice& choice : operators) {
+      if (choice.now().kind == Variant::Kind::AsItIs) continue;
+      any = true;
+      if (choice.now().kind == Variant::Kind::Equal) {
+        adjustments_.equal_form.insert(choice.op);
+        continue;
+      }
+      const double percent = 100 * choice.options[0].differing / static_cast<double>(choice.outputs);
+      adjustments_.refused[choice.op] = fmt::format(
+          "{:.2g} % of its values would be expected to differ on the NPU, and at most {:g} % of "
+          "all are wanted",
+          percent, 100 * options_.max_mismatch.value_or(0));
+    }
+    return any;
+  }
+
+  // The same of those that do not fit: first with their channels in order, else on the CPU.
+  bool adjust(const std::vector<Misfit>& misfits) {
+    for (const Misfit& misfit : misfits)
+      if (misfit.in_order || !adjustments_.in_order.insert(misfit.op).second)
+        adjustments_.refused[misfit.op] = misfit.why;
+    return !misfits.empty();
+  }
+
+  const ir::Graph& graph_;
+  const PlannerOptions& options_;
+  Memo memo_;
+  Adjustments adjustments_;
+};
+
 }  // namespace
 
-Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
-  Plan plan;
-  std::vector<Choice> choices;
-  const Network network(graph, options);
+Pool pool_of(const ir::Graph& graph, const Plan& plan) {
+  Pool pool;
+  const auto add = [&](double outputs, double expected) {
+    pool.outputs += outputs;
+    pool.differing += expected * outputs;
+  };
+  for (const LayerPlan& layer : plan.layers)
+    if (layer.on_npu()) add(static_cast<double>(layer.outputs()), layer.certificate.expected());
   for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (options.progress) options.progress(static_cast<int64_t>(op), static_cast<int64_t>(graph.ops.size()));
-    if (!ir::is_convolution_like(graph.ops[op].kind) || network.dead[op]) continue;
-    LayerPlan entry;
-    entry.op = op;
-    entry.geometry = lower::geometry(graph, op);
-    entry.refusal = network.refusals[op];
-    if (!entry.refusal.empty()) {
-      entry.cost = cpu_cost(graph, op, options.cost);
-      plan.layers.push_back(std::move(entry));
-      continue;
-    }
-    Choice choice{
-        plan.layers.size(),
-        PERAXIS_TRY_NOTE(LayerCandidates::create(network, op), "while planning {}", graph.op_label(op)),
-        {}};
-    choice.options.push_back(PERAXIS_TRY_NOTE(
-        options.mixed() ? choice.candidates.cheapest(entry.reason) : choice.candidates.single(entry.reason),
-        "while planning {}", graph.op_label(op)));
-    plan.layers.push_back(std::move(entry));
-    choices.push_back(std::move(choice));
+    const requant::OperatorCertificate* certificate = plan.certificate_of(op);
+    if (certificate == nullptr || certificate->equal()) continue;
+    for (const int32_t t : graph.ops[op].outputs)
+      add(static_cast<double>(graph.tensor(t).elements()), certificate->expected);
   }
-  if (options.mixed()) {
-    Mixer mixer(choices, options);
-    PERAXIS_TRY(mixer.run(plan.pareto));
-    if (options.pareto) PERAXIS_TRY(mixer.continue_pareto(plan.pareto));
-  }
-  for (Choice& choice : choices) {
-    LayerPlan& entry = plan.layers[choice.entry];
-    Candidate& candidate = choice.options[choice.chosen];
-    entry.certificate = options.mixed() ? requant::certify(choice.candidates.layer(), candidate.params, true)
-                                        : std::move(candidate.certificate);
-    entry.layer = choice.candidates.layer();
-    entry.params = std::move(candidate.params);
-    entry.cost = candidate.cost;
-  }
-  plan.on_device = network.on_device;
-  plan.forms = network.forms;
-  plan.refusals = network.refusals;
-  plan.order = execution_order(graph, network.sides());
-  PERAXIS_TRY(fuse_sums(network, plan));
-  if (Status placed = place_tensors(network, plan); !placed) {
-    // Slots without channels can make an input too large for its reader.
-    if (options.plain_layouts) return tl::make_unexpected(std::move(placed).error());
-    PlannerOptions plain = options;
-    plain.plain_layouts = true;
-    return make_plan(graph, plain);
-  }
-  sum_up(network, plan);
-  return plan;
+  return pool;
+}
+
+Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options) {
+  return Planner(graph, options).run();
 }
 
 Plan plan_of_operator(const Plan& plan, size_t op) {

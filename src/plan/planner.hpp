@@ -38,7 +38,6 @@ struct PlannerOptions {
   lower::TileLimits limits;
   bool convolutions_only = false;  // the host runs every other operator
   bool prefer_npu = false;         // operators run on the NPU wherever they can, whatever the estimate says
-  bool plain_layouts = false;      // channels lie in their order in every cube
   // Operators through the chip's look-up table, equal to the reference for all 256 values. The table is in
   // vendor streams for int8 and measured for fp16. That it works for int8 on this chip is an open question
   // (E9, docs/hardware/dpu.md#guessed); false does without tables.
@@ -52,15 +51,15 @@ struct PlannerOptions {
   bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;
+  // Calibration of operators that are functions of one or two 8-bit values, by operator: how often each
+  // combination was seen (requant::SeenOperands).
+  std::map<int32_t, std::vector<int64_t>> seen_operands;
   // Called before every operator is looked at; may be empty.
   std::function<void(int64_t done, int64_t total)> progress;
 
   bool mixed() const { return !exact && !forced; }  // each layer by a strategy of its own
-  // Arithmetic other than convolutions goes to the NPU only where it is proved equal to the reference: a
-  // budget counts convolutions alone.
-  bool exact_elsewhere() const {
-    return exact || forced == requant::Strategy::Exact || max_mismatch.has_value();
-  }
+  // Arithmetic other than convolutions goes to the NPU only where it is proved equal to the reference.
+  bool exact_elsewhere() const { return exact || forced == requant::Strategy::Exact; }
 };
 
 struct LayerPlan {
@@ -75,6 +74,7 @@ struct LayerPlan {
   // The layer's sets stay where the tasks wrote them: every consumer reads its input channels by their slots,
   // so that nothing is gathered.
   bool scattered = false;
+  std::string gathered;  // why the host gathers them; empty when it does not
   // The ADD that its tasks do as well, and the activation that they add; -1: none. What the layer makes is
   // the output of the ADD then, at its place in the order of execution, `params` has the sum and
   // `certificate` is that of both operators (requant/fused_sum.hpp).
@@ -86,8 +86,15 @@ struct LayerPlan {
   int64_t outputs() const { return geometry.outputs(); }
 };
 
-// A point on the way from the cheapest plan to `exact`: the estimated time of the layers, and the expected
-// pooled share of differing outputs.
+// Outputs that could differ from the reference's, pooled: of the NPU's layers, and of its other operators
+// whose certificate is not 0.
+struct Pool {
+  double outputs = 0, differing = 0;
+  double share() const { return outputs > 0 ? differing / outputs : 0; }
+};
+
+// A point on the way from the cheapest plan to `exact`: the estimated time of the layers and of the operators
+// that can differ, and the expected share of their outputs that does.
 struct ParetoPoint {
   double ms = 0;
   double expected = 0;  // 0..1
@@ -105,10 +112,12 @@ struct Plan {
   Cost cost;                        // of the layers and the other operators
   Cost device;                      // the part of other operators on the NPU
   Cost cpu;                         // the part of other operators on the CPU
-  double expected = 0;              // pooled over the NPU's layers, 0..1
+  double expected = 0;              // Pool::share, 0..1
   std::vector<ParetoPoint> pareto;  // of mixed plans; empty when a strategy is forced
 
   std::vector<int32_t> summed_by;  // by operator: the convolution whose tasks do it (LayerPlan::sum), or -1
+  std::vector<std::string> unsummed;  // by operator: why no convolution does it; empty where there is none
+  std::vector<Cost> device_costs;     // by operator: of those on the NPU that are no convolution
 
   // A plan made by hand may say nothing of operators other than convolutions: they are then on the CPU.
   bool runs_on_device(size_t op) const { return op < on_device.size() && on_device[op]; }
@@ -116,7 +125,13 @@ struct Plan {
   int32_t part_of(size_t op) const { return runs_on_device(op) ? forms[op].part_of : -1; }
   // The convolution whose tasks do the ADD `op` and write its output; -1: it has tasks of its own.
   int32_t sum_of(size_t op) const { return op < summed_by.size() ? summed_by[op] : -1; }
+  // What is proved of an operator that is no convolution and has tasks of its own; null: it has none.
+  const requant::OperatorCertificate* certificate_of(size_t op) const {
+    return runs_on_device(op) && part_of(op) < 0 && sum_of(op) < 0 ? &forms[op].certificate : nullptr;
+  }
 };
+
+Pool pool_of(const ir::Graph& graph, const Plan& plan);
 
 // The graph must have passed ir::verify. Errors name the operator.
 Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options);

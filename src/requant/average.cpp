@@ -228,12 +228,30 @@ std::optional<AverageParams> average_parameters(const AverageGoal& goal) {
   return best;
 }
 
-Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h) {
+OperatorCertificate certify_average(const AverageGoal& goal, const AverageParams& p) {
+  OperatorCertificate out;
+  for (const TieReading& reading : kElementReadings) {
+    const Certificate found =
+        compare_thresholds(goal.thresholds, sum_thresholds(goal, p, reading), goal.sum_min(), goal.sum_max());
+    out.max_any_reading = std::max(out.max_any_reading, found.max);
+    if (out.values == 0) {
+      out.values = found.values;
+      out.differing = found.differing;
+      out.max = found.max;
+      out.expected = static_cast<double>(found.differing) / static_cast<double>(found.values);
+    } else if (found.differing != out.differing || found.max != out.max) {
+      out.every_reading = false;
+    }
+  }
+  return out;
+}
+
+OperatorCertificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h) {
   constexpr int shift = 32;
   const int64_t factor = (65536 / kernel_w) * (65536 / kernel_h);
-  Certificate worst;
+  OperatorCertificate worst;
   for (const bool up : {false, true}) {
-    Certificate certificate;
+    OperatorCertificate certificate;
     size_t passed = 0;  // thresholds at or below the sum
     for (int64_t sum = goal.sum_min(); sum <= goal.sum_max(); ++sum) {
       while (passed < goal.thresholds.size() && goal.thresholds[passed] <= sum) ++passed;
@@ -245,9 +263,13 @@ Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kerne
       certificate.differing += apart != 0 ? 1 : 0;
       certificate.max = std::max(certificate.max, apart);
     }
-    if (std::pair(certificate.max, certificate.differing) >= std::pair(worst.max, worst.differing))
-      worst = certificate;
+    const auto rank = [](const OperatorCertificate& c) { return std::pair(c.max, c.differing); };
+    const bool same = !up || rank(certificate) == rank(worst);
+    if (rank(certificate) >= rank(worst)) worst = certificate;
+    worst.every_reading = same;
   }
+  worst.max_any_reading = worst.max;
+  worst.expected = static_cast<double>(worst.differing) / static_cast<double>(worst.values);
   return worst;
 }
 

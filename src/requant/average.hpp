@@ -8,6 +8,7 @@
 
 #include "ir/graph.hpp"
 #include "num/multiplier.hpp"
+#include "requant/operator_certificate.hpp"
 #include "requant/parameters.hpp"
 
 namespace peraxis::requant {
@@ -46,8 +47,11 @@ struct AverageParams {
 // The parameters with the smallest difference; none when the activation range cannot be expressed.
 std::optional<AverageParams> average_parameters(const AverageGoal& goal);
 
+// What is proved of parameters found for the goal: all sums count alike.
+OperatorCertificate certify_average(const AverageGoal& goal, const AverageParams& params);
+
 // The PPU's average of whole windows (docs/hardware/ppu.md#average) against the goal, under the worse of the
 // two readings of its ties.
-Certificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h);
+OperatorCertificate ppu_average(const AverageGoal& goal, int64_t kernel_w, int64_t kernel_h);
 
 }  // namespace peraxis::requant

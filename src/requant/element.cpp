@@ -7,8 +7,7 @@
 #include <cstdlib>
 
 #include "num/multiplier.hpp"
-#include "num/rounding.hpp"
-#include "requant/parameters.hpp"
+#include "requant/element_output.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -74,19 +73,11 @@ Result<Problem> problem(const ir::Graph& graph, size_t index) {
   return p;
 }
 
-int32_t task_output(const ElementParams& e, int32_t qa) {
-  int64_t v = int64_t{qa + e.addend} * e.factor;
-  if (e.prelu_factor != 0 && v < 0) v = num::shift_ties_even(v * e.prelu_factor, e.prelu_shift);
-  if (e.relu) v = std::max<int64_t>(v, 0);
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(num::shift_ties_away(v * e.scale, e.shift) + e.offset, -128, 127));
-}
-
 void count(const Problem& p, ElementParams& e) {
   const num::Multiplier requantize = p.pass();
   e.inputs = e.differing = e.max = 0;
   for (int32_t qa = -128; qa < 128; ++qa) {
-    const int32_t apart = std::abs(task_output(e, qa) - p.reference(requantize, qa));
+    const int32_t apart = std::abs(element_output(e, qa, 0) - p.reference(requantize, qa));
     ++e.inputs;
     e.differing += apart != 0 ? 1 : 0;
     e.max = std::max(e.max, apart);
@@ -99,12 +90,7 @@ std::optional<ElementParams> with_factor(const Problem& p, int32_t f) {
   e.addend = -p.a.zero_point;
   e.factor = f;
   if (p.alpha) {
-    // A slope of up to 1 in 14 bits after the point, steeper ones with fewer.
-    e.prelu_shift = 14;
-    while (e.prelu_shift > 0 && std::fabs(*p.alpha) * static_cast<float>(1 << e.prelu_shift) > kLargestFactor)
-      --e.prelu_shift;
-    e.prelu_factor = static_cast<int32_t>(std::lround(*p.alpha * static_cast<float>(1 << e.prelu_shift)));
-    if (e.prelu_factor == 0 || std::abs(e.prelu_factor) > kLargestFactor) return std::nullopt;
+    if (!set_slope(static_cast<double>(*p.alpha), e)) return std::nullopt;
   }
   e.offset = p.y.zero_point;
   e.relu = p.low > -128;
@@ -118,6 +104,28 @@ std::optional<ElementParams> with_factor(const Problem& p, int32_t f) {
 }
 
 }  // namespace
+
+bool set_slope(double slope, ElementParams& e) {
+  e.prelu_shift = 14;
+  while (e.prelu_shift > 0 && std::ldexp(std::abs(slope), e.prelu_shift) > kLargestFactor) --e.prelu_shift;
+  const double factor = std::round(std::ldexp(slope, e.prelu_shift));
+  if (!(std::abs(factor) >= 1 && std::abs(factor) <= kLargestFactor)) return false;
+  e.prelu_factor = static_cast<int32_t>(factor);
+  return true;
+}
+
+Result<OperatorCertificate> certify_element(const ir::Graph& graph, size_t op, const ElementParams& params,
+                                            SeenOperands seen) {
+  const Problem p = PERAXIS_TRY(problem(graph, op));
+  const num::Multiplier requantize = p.pass();
+  return count_combinations(
+      [&](const TieReading& ties, const auto& take) {
+        for (int32_t qa = -128; qa < 128; ++qa)
+          take(Combination{seen_index(qa), crowding(qa, p.a.zero_point), element_output(params, qa, 0, ties),
+                           p.reference(requantize, qa)});
+      },
+      seen);
+}
 
 Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op) {
   const Problem p = PERAXIS_TRY(problem(graph, op));

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "ir/graph.hpp"
+#include "requant/operator_certificate.hpp"
 
 namespace peraxis::requant {
 
@@ -38,6 +39,12 @@ Result<ElementParams> element_parameters(const ir::Graph& graph, size_t op);
 // `add`, `sub`, `mul`, `maximum` and `minimum`; a is input `main`. The other input may be a constant: only
 // its values count then, and a single one needs no operand.
 Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t main);
+
+// What is proved of parameters that were found so.
+Result<OperatorCertificate> certify_element(const ir::Graph& graph, size_t op, const ElementParams& params,
+                                            SeenOperands seen);
+Result<OperatorCertificate> certify_pair(const ir::Graph& graph, size_t op, size_t main,
+                                         const ElementParams& params, SeenOperands seen);
 
 // What the reference makes of every pair of activations, int8 domain: [a + 128][b + 128], a of input `main`.
 Result<std::vector<int8_t>> pair_reference(const ir::Graph& graph, size_t op, size_t main);

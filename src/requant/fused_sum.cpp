@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "requant/element_output.hpp"
+
 namespace peraxis::requant {
 namespace {
 
@@ -11,18 +13,11 @@ constexpr int32_t kValues = 256;
 
 // By stored values of the convolution and of the other operand: what the chip's BN, EW and OUT_CVT make.
 std::vector<int8_t> chip_sums(const ElementParams& sum, const TieReading& ties) {
-  rk3588::DpuParams out;
-  out.out_scale = sum.scale;
-  out.out_shift = sum.shift;
-  out.out_offset = sum.offset;
   std::vector<int8_t> table;
   table.reserve(size_t{kValues} * kValues);
   for (int32_t a = -128; a < 128; ++a)
-    for (int32_t b = -128; b < 128; ++b) {
-      int64_t v = int64_t{a + sum.addend} * sum.factor + int64_t{b + sum.operand_offset} * sum.operand_factor;
-      if (sum.relu) v = std::max<int64_t>(v, 0);
-      table.push_back(static_cast<int8_t>(hardware_output(out, {}, v, ties)));
-    }
+    for (int32_t b = -128; b < 128; ++b)
+      table.push_back(static_cast<int8_t>(element_output(sum, a, b, ties)));
   return table;
 }
 

@@ -12,9 +12,7 @@
 namespace peraxis::requant {
 namespace {
 
-// Activations of trained detectors fall off about exponentially from the zero point (chosen on the models of
-// docs/accuracy.md).
-constexpr double kActivationDecay = 32.0, kBoundedDecay = 64.0;
+constexpr double kBoundedDecay = 64.0;  // as kActivationDecay, of RELU6 and RELU_N1_TO_1
 // Calibrated histograms: half width of the smoothing window, and the share of the default model mixed in.
 constexpr int32_t kSmoothing = 2;
 constexpr double kDefaultShare = 0.1;

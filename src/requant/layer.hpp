@@ -58,6 +58,10 @@ Result<Layer> describe(const ir::Graph& graph, size_t op, num::Reference referen
 // histograms are smoothed, so that a value never seen still counts a little.
 Status set_histograms(Layer& layer, const std::vector<int64_t>& counts);
 
+// Activations of trained detectors fall off about exponentially from the zero point, this many values to a
+// factor of e (chosen on the models of docs/accuracy.md).
+inline constexpr double kActivationDecay = 32.0;
+
 // Index of output value q in a histogram.
 constexpr size_t output_index(int32_t q) {
   return static_cast<uint8_t>(q + 128);

@@ -9,9 +9,7 @@
 #include <numeric>
 
 #include "num/elementwise.hpp"
-#include "num/rounding.hpp"
-#include "requant/element.hpp"
-#include "requant/parameters.hpp"
+#include "requant/element_output.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -115,27 +113,6 @@ Result<Problem> problem(const ir::Graph& graph, size_t index, size_t main) {
   return p;
 }
 
-int64_t combined(ElementParams::Combine combine, int64_t v, int64_t w) {
-  switch (combine) {
-    case ElementParams::Combine::Multiply:
-      return v * w;
-    case ElementParams::Combine::Maximum:
-      return std::max(v, w);
-    case ElementParams::Combine::Minimum:
-      return std::min(v, w);
-    default:
-      return v + w;
-  }
-}
-
-int32_t task_output(const ElementParams& e, int32_t qa, int32_t qb) {
-  int64_t v = int64_t{qa + e.addend} * e.factor + e.constant;
-  if (e.operand_factor != 0) v = combined(e.combine, v, int64_t{qb + e.operand_offset} * e.operand_factor);
-  if (e.relu) v = std::max<int64_t>(v, 0);
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(num::shift_ties_away(v * e.scale, e.shift) + e.offset, -128, 127));
-}
-
 // The reference's outputs for all pairs, by the main operand first.
 std::vector<int32_t> wanted(const Problem& p) {
   const Reference reference(p);
@@ -151,7 +128,7 @@ void count(const Problem& p, const std::vector<int32_t>& want, ElementParams& e)
   size_t at = 0;
   for (const int32_t qa : p.a().values)
     for (const int32_t qb : p.b().values) {
-      const int32_t apart = std::abs(task_output(e, qa, qb) - want[at++]);
+      const int32_t apart = std::abs(element_output(e, qa, qb) - want[at++]);
       ++e.inputs;
       e.differing += apart != 0 ? 1 : 0;
       e.max = std::max(e.max, apart);
@@ -268,6 +245,29 @@ Result<ElementParams> pair_parameters(const ir::Graph& graph, size_t op, size_t 
     return fail(ErrorCode::Unsupported, "{}: the ratio of the scales leaves OUT_CVT's shift of 1 to 62",
                 graph.op_label(op));
   return *best;
+}
+
+Result<OperatorCertificate> certify_pair(const ir::Graph& graph, size_t op, size_t main,
+                                         const ElementParams& params, SeenOperands seen) {
+  const Problem p = PERAXIS_TRY(problem(graph, op, main));
+  const std::vector<int32_t> want = wanted(p);
+  // By the operator's first activation, then its second.
+  const auto place = [&](int32_t qa, int32_t qb) {
+    if (p.b().constant) return seen_index(qa);
+    return main == 0 ? seen_index(qa, qb) : seen_index(qb, qa);
+  };
+  // Values of a constant are as frequent as they are.
+  const auto crowd = [&](int32_t qa, int32_t qb) {
+    return crowding(qa, p.a().zero_point) * (p.b().constant ? 1 : crowding(qb, p.b().zero_point));
+  };
+  return count_combinations(
+      [&](const TieReading& ties, const auto& take) {
+        size_t at = 0;
+        for (const int32_t qa : p.a().values)
+          for (const int32_t qb : p.b().values)
+            take(Combination{place(qa, qb), crowd(qa, qb), element_output(params, qa, qb, ties), want[at++]});
+      },
+      seen);
 }
 
 Result<std::vector<int8_t>> pair_reference(const ir::Graph& graph, size_t op, size_t main) {

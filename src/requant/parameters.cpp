@@ -61,12 +61,15 @@ int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& param
     v = std::max<int64_t>(v, 0);
     if (dpu.relux) v = std::min<int64_t>(v, dpu.relux_compare);
   }
-  int64_t q = v * dpu.out_scale;
+  return converted(v * dpu.out_scale, dpu.out_shift, dpu.out_offset, dpu.ties_away, ties);
+}
+
+int32_t converted(int64_t product, int32_t shift, int32_t offset, bool ties_away, const TieReading& ties) {
+  const bool away = ties_away && !ties.out_even;
   // The zero point shifted into the product's domain, or added after the rounding.
-  if (ties.offset_inside) q += int64_t{dpu.out_offset} * (int64_t{1} << dpu.out_shift);
-  const int64_t t = dpu.ties_away && !ties.out_even ? num::shift_ties_away(q, dpu.out_shift)
-                                                    : num::shift_ties_even(q, dpu.out_shift);
-  return num::saturate_int8(ties.offset_inside ? t : t + dpu.out_offset);
+  if (ties.offset_inside) return num::saturate_int8(num::shift_with_offset(product, shift, offset, away));
+  return num::saturate_int8(
+      (away ? num::shift_ties_away(product, shift) : num::shift_ties_even(product, shift)) + offset);
 }
 
 std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high,
@@ -76,6 +79,8 @@ std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c
     const int32_t q = low + 1 + static_cast<int32_t>(i);
     int128 v = out_cvt_threshold(dpu, q - dpu.out_offset, ties);
     if (dpu.relu) v -= dpu.bn_addend;
+    // Values this far out are reached by no sum of 32 bits; a shift by 62 of what is left fits.
+    v = std::clamp<int128>(v, -(int128{1} << 62), int128{1} << 62);
     if (dpu.multiply) v = multiply_threshold(v, c, dpu.bs_shift, ties.bs_up);
     thresholds[i] = clip(v, std::numeric_limits<int64_t>::min() / 4, std::numeric_limits<int64_t>::max() / 4);
   }
@@ -231,6 +236,8 @@ bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams&
 }
 
 OutCvt nearest_out_cvt(double gain) {
+  if (!(gain > 0)) return {1, 62};
+  gain = std::min(gain, 32767.0);  // as much as OUT_CVT can do
   int exponent = 0;
   std::frexp(gain, &exponent);  // gain = f * 2^exponent, f in [0.5, 1)
   int shift = 15 - exponent;

@@ -49,6 +49,10 @@ struct TieReading {
 int32_t hardware_output(const rk3588::DpuParams& dpu, const ChannelParams& params, int64_t raw,
                         const TieReading& ties = {});
 
+// OUT_CVT: product / 2^shift rounded, the offset added, kept to int8.
+int32_t converted(int64_t product, int32_t shift, int32_t offset, bool ties_away,
+                  const TieReading& ties = {});
+
 // As reference_thresholds, of the hardware; over x = raw + a rather than the accumulator, unclipped, for
 // q = low + 1 .. high. params.c > 0 with multiply.
 std::vector<int64_t> hardware_thresholds(const rk3588::DpuParams& dpu, int32_t c, int32_t low, int32_t high,
@@ -86,7 +90,7 @@ bool choose_addend(const Layer& layer, const Channel& channel, const std::vector
 bool constant_params(int32_t value, const rk3588::DpuParams& dpu, ChannelParams& params);
 
 // Nearest 15-bit OUT_CVT for a real gain in (0, 32767]: scale * 2^-shift
-// (docs/hardware/dpu.md#scales-of-15-bits).
+// (docs/hardware/dpu.md#scales-of-15-bits). The nearest of that range for any other gain.
 struct OutCvt {
   int32_t scale = 1, shift = 0;
 };

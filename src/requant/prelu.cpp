@@ -6,8 +6,7 @@
 #include <cstdlib>
 
 #include "num/multiplier.hpp"
-#include "num/rounding.hpp"
-#include "requant/parameters.hpp"
+#include "requant/element_output.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -44,22 +43,16 @@ Problem problem(const ir::Tensor& x, const ir::Tensor& slope, const ir::Tensor& 
   return p;
 }
 
-int32_t converted(const ElementParams& e, int64_t v) {
-  return static_cast<int32_t>(
-      std::clamp<int64_t>(num::shift_ties_away(v * e.scale, e.shift) + e.offset, -128, 127));
+// What the tasks make of a value and its slope.
+int32_t tasks_output(const std::vector<ElementParams>& tasks, int32_t q, int32_t slope,
+                     const TieReading& ties = {}) {
+  const int32_t first = element_output(tasks.front(), q, slope, ties);
+  return tasks.size() == 1 ? first : element_output(tasks.back(), q, first, ties);
 }
 
-// What a task makes of values `a` and `b`.
-int32_t task_output(const ElementParams& e, int32_t a, int32_t b) {
-  int64_t v = int64_t{a + e.addend} * e.factor;
-  if (e.prelu_factor != 0 && v < 0) v = num::shift_ties_even(v * e.prelu_factor, e.prelu_shift);
-  if (e.relu_first) v = std::max<int64_t>(v, 0);
-  const int64_t w = int64_t{b + e.operand_offset} * e.operand_factor;
-  if (e.operand_factor != 0) v = e.combine == ElementParams::Combine::Multiply ? v * w : v + w;
-  return converted(e, v);
-}
-
-void count(const Problem& p, PreluParams& out) {
+// Calls take(value, slope, the reference's output) for every value with every slope that occurs.
+template <class Take>
+void each_input(const Problem& p, const Take& take) {
   const num::Multiplier above = num::quantize_multiplier(static_cast<double>(p.above));
   const num::Multiplier below = num::quantize_multiplier(static_cast<double>(p.below));
   for (int32_t q = -128; q < 128; ++q)
@@ -67,13 +60,17 @@ void count(const Problem& p, PreluParams& out) {
       const int32_t v = q - p.z_in;
       const int32_t steps = v >= 0 ? num::multiply_two_roundings(v, above)
                                    : num::multiply_two_roundings(v * (slope - p.z_slope), below);
-      const auto want = static_cast<int32_t>(std::clamp<int64_t>(int64_t{steps} + p.z_out, -128, 127));
-      const int32_t first = task_output(out.tasks.front(), q, slope);
-      const int32_t got = out.tasks.size() == 1 ? first : task_output(out.tasks.back(), q, first);
-      ++out.inputs;
-      out.differing += got != want ? 1 : 0;
-      out.max = std::max(out.max, std::abs(got - want));
+      take(q, slope, static_cast<int32_t>(std::clamp<int64_t>(int64_t{steps} + p.z_out, -128, 127)));
     }
+}
+
+void count(const Problem& p, PreluParams& out) {
+  each_input(p, [&](int32_t q, int32_t slope, int32_t want) {
+    const int32_t got = tasks_output(out.tasks, q, slope);
+    ++out.inputs;
+    out.differing += got != want ? 1 : 0;
+    out.max = std::max(out.max, std::abs(got - want));
+  });
 }
 
 // False when OUT_CVT cannot have the gain.
@@ -92,12 +89,9 @@ bool one_task(const Problem& p, int32_t f, std::vector<ElementParams>& tasks) {
   if (!set_gain(p, static_cast<double>(p.above) / f, e)) return false;
   e.factor = f;
   const double slope = (p.slopes[0] - p.z_slope) * p.slope_scale;
-  e.prelu_shift = 14;
-  while (e.prelu_shift > 0 && std::ldexp(std::abs(slope), e.prelu_shift) > kLargestFactor) --e.prelu_shift;
-  if (std::ldexp(std::abs(slope), e.prelu_shift) > kLargestFactor) return false;
-  e.prelu_factor = static_cast<int32_t>(std::lround(std::ldexp(slope, e.prelu_shift)));
+  if (!set_slope(slope, e)) return false;
   tasks = {e};
-  return e.prelu_factor != 0;
+  return true;
 }
 
 bool two_tasks(const Problem& p, int32_t f, std::vector<ElementParams>& tasks) {
@@ -120,6 +114,20 @@ bool two_tasks(const Problem& p, int32_t f, std::vector<ElementParams>& tasks) {
 }
 
 }  // namespace
+
+Result<OperatorCertificate> certify_prelu(const ir::Graph& graph, size_t op,
+                                          const std::vector<ElementParams>& tasks, SeenOperands seen) {
+  const ir::Op& node = graph.ops[op];
+  const Problem p =
+      problem(graph.tensor(node.inputs[0]), graph.tensor(node.inputs[1]), graph.tensor(node.outputs[0]));
+  return count_combinations(
+      [&](const TieReading& ties, const auto& take) {
+        each_input(p, [&](int32_t q, int32_t slope, int32_t want) {
+          take(Combination{seen_index(q), crowding(q, p.z_in), tasks_output(tasks, q, slope, ties), want});
+        });
+      },
+      seen);
+}
 
 Result<PreluParams> prelu_parameters(const ir::Graph& graph, size_t op) {
   const ir::Op& node = graph.ops[op];

@@ -18,5 +18,8 @@ struct PreluParams {
 };
 
 Result<PreluParams> prelu_parameters(const ir::Graph& graph, size_t op);
+// What is proved of its tasks.
+Result<OperatorCertificate> certify_prelu(const ir::Graph& graph, size_t op,
+                                          const std::vector<ElementParams>& tasks, SeenOperands seen);
 
 }  // namespace peraxis::requant

@@ -150,8 +150,8 @@ int64_t real_macs(const exe::Task& task, const device::TaskCounters& counters) {
 }
 
 num::Reference reference_of(const exe::Executable& executable) {
-  return executable.reference == "single-rounding" ? num::Reference::SingleRounding
-                                                   : num::Reference::LitertRef;
+  const auto known = std::ranges::find(num::kReferenceNames, executable.reference);  // verified
+  return static_cast<num::Reference>(known - num::kReferenceNames.begin());
 }
 
 }  // namespace peraxis::runtime

@@ -338,6 +338,16 @@ void find_completions(const exe::Executable& executable, const ir::Graph& graph,
   }
 }
 
+// Convolutions have layers, all others records of operators.
+Status check_record(const ir::Graph& graph, int32_t op, bool layer) {
+  if (!is_index(op, graph.ops.size()))
+    return fail(ErrorCode::InvalidModel, "a record of operator {}, the graph has {}", op, graph.ops.size());
+  if (ir::is_convolution_like(graph.ops[static_cast<size_t>(op)].kind) != layer)
+    return fail(ErrorCode::InvalidModel, "{} has the record of {}", graph.op_label(static_cast<size_t>(op)),
+                layer ? "a convolution" : "an operator that is none");
+  return {};
+}
+
 }  // namespace
 
 Status check_against_graph(const exe::Executable& executable, const ir::Graph& graph) {
@@ -347,6 +357,8 @@ Status check_against_graph(const exe::Executable& executable, const ir::Graph& g
     if (!is_index(executable.tasks[i].op, graph.ops.size()))
       return fail(ErrorCode::InvalidModel, "task {} belongs to operator {}, the graph has {}", i,
                   executable.tasks[i].op, graph.ops.size());
+  for (const exe::LayerPlan& layer : executable.layers) PERAXIS_TRY(check_record(graph, layer.op, true));
+  for (const exe::OperatorPlan& o : executable.operators) PERAXIS_TRY(check_record(graph, o.op, false));
   for (size_t i = 0; i < executable.steps.size(); ++i)
     PERAXIS_TRY_NOTE(check_step(executable, graph, executable.steps[i]), "in step {} of the executable", i);
   return {};

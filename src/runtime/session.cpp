@@ -193,6 +193,7 @@ Status SessionImpl::run_cpu(const exe::Step& step) {
   kernels::Options options;
   options.reference = reference_;
   options.threads = options_.threads;
+  options.pool = pool_.get();
   PERAXIS_TRY(kernels::run_op(graph_, static_cast<size_t>(step.op), inputs, outputs, options));
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].layout.cube())
@@ -300,13 +301,32 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
+namespace {
+
+struct Checked {
+  ir::Graph graph;
+  Schedule schedule;
+};
+Result<Checked> checked(const exe::Executable& executable) {
   PERAXIS_TRY(exe::verify(executable));
-  ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
-  PERAXIS_TRY(check_against_graph(executable, graph));
-  Schedule schedule = PERAXIS_TRY(make_schedule(executable, graph));
-  auto program =
-      std::make_shared<Program>(std::move(executable), std::move(graph), std::move(schedule), device);
+  Checked out;
+  out.graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
+  PERAXIS_TRY(check_against_graph(executable, out.graph));
+  out.schedule = PERAXIS_TRY(make_schedule(executable, out.graph));
+  return out;
+}
+
+}  // namespace
+
+Status check_loadable(const exe::Executable& executable) {
+  PERAXIS_TRY(checked(executable));
+  return {};
+}
+
+Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
+  Checked parts = PERAXIS_TRY(checked(executable));
+  auto program = std::make_shared<Program>(std::move(executable), std::move(parts.graph),
+                                           std::move(parts.schedule), device);
   PERAXIS_TRY(program->load_constants());
   return program;
 }

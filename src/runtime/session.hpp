@@ -34,7 +34,10 @@ struct SessionOptions {
 // (weights and operands), which are only read; command words hold addresses of activations, so both are each
 // session's own. Any thread may make sessions of it; the device must outlive it.
 class Program;
-// Allocates the constants on `device` and copies them there. Errors: what exe::verify and the graph refuse;
+// What load() asks of an executable before it touches a device: exe::verify, the graph, and that both fit
+// each other.
+Status check_loadable(const exe::Executable& executable);
+// Allocates the constants on `device` and copies them there. Errors: what check_loadable refuses;
 // OutOfMemory when the device's 4 GiB of addresses have no room for the constants and one session.
 Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device);
 

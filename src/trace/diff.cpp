@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "trace/text.hpp"
 
 namespace peraxis::trace {
@@ -274,7 +275,7 @@ std::string diff_text(const Diff& diff, const std::string& name_a, const std::st
     } else if (!pair.differences.empty()) {
       out += fmt::format("* task {} and {}: {}\n", *pair.a, *pair.b, pair.operation);
       for (const Difference& d : pair.differences)
-        out += fmt::format("    {}: {} -> {}\n", d.where, d.a, d.b);
+        out += fmt::format("    {}: {} -> {}\n", d.where, base::printable(d.a), base::printable(d.b));
     } else {
       ++same;
       if (pair.reordered)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "trace/facts.hpp"
 #include "trace/text.hpp"
 
@@ -51,10 +52,10 @@ std::string was_text(const RegisterEntry& entry, uint32_t value, uint32_t before
 }
 
 // Names come from files: they may not end the line nor the quotes.
-std::string quotable(std::string name) {
-  for (char& c : name)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F || c == '"') c = '?';
-  return name;
+std::string quotable(const std::string& name) {
+  std::string shown = base::printable(name);
+  std::ranges::replace(shown, '"', '?');
+  return shown;
 }
 
 class Printer {

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/printable.hpp"
+
 namespace peraxis::vision {
 namespace {
 
@@ -64,13 +66,13 @@ void fill(Image& image, Rectangle area, Colour colour) {
   }
 }
 
-// Printable ASCII only: the font has no other glyph and does not check. A UTF-8 character becomes one '?'.
-std::string printable(std::string_view text) {
+// ASCII only: the font has no other glyph and does not check. Any other character becomes one '?'.
+std::string drawable(std::string_view text) {
   std::string out;
-  for (char c : text) {
+  for (const char c : base::printable(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte & 0xc0) == 0x80) continue;
-    out += byte >= 32 && byte <= 126 ? c : '?';
+    out += byte < 0x80 ? c : '?';
     if (out.size() == kMaxName) break;
   }
   return out;
@@ -170,7 +172,7 @@ Result<Image> draw_detections(const Image& image, std::span<const Detection> det
   for (size_t i = 0; i < detections.size(); ++i) {
     const Detection& d = detections[i];
     const std::string name = d.label ? *d.label : fmt::format("class {}", d.class_id);
-    const Text text = lay_out(fmt::format("{} {:.2f}", printable(name), d.score));
+    const Text text = lay_out(fmt::format("{} {:.2f}", drawable(name), d.score));
     const int width = text.width * text_scale + 4 * margin;
     const int height = kGlyphHeight * text_scale + 2 * margin;
     const Rectangle area = place_text(out, boxes[i], width, height, thickness, taken);

@@ -2,7 +2,7 @@
 import unittest
 
 import numpy as np
-from harness import CliTest, ModelBuilder, conv_model, schema
+from harness import CliTest, ModelBuilder, conv_model, litert, schema
 
 Builtin, Options = schema.BuiltinOperator, schema.BuiltinOptions
 SHAPE = (1, 6, 5, 32)
@@ -40,6 +40,36 @@ def alternating():
     m.op(Builtin.CONCATENATION, halves[::-1], [joined], Options.ConcatenationOptions, options)
     d = convolution(m, copied(m, joined, "copy"), "d", 3)
     return m.bytes([x], [copied(m, d, "end")])
+
+
+def softmaxes(count):
+    """Operators of the CPU one after the other, all there for the same reason."""
+    m = ModelBuilder()
+    maps = [m.tensor(f"t{i}", (1, 4), scale=[1 / 256], zero_point=[-128]) for i in range(count + 1)]
+    for source, target in zip(maps, maps[1:]):
+        options = schema.SoftmaxOptionsT()
+        options.beta = 1.0
+        m.op(Builtin.SOFTMAX, [source], [target], Options.SoftmaxOptions, options)
+    return m.bytes([maps[0]], [maps[-1]])
+
+
+class CompiledFiles(CliTest):
+    def test_every_file_that_compile_writes_can_be_read(self):
+        model = self.write("m.tflite", softmaxes(300))
+        report = self.succeeds("compile", model, "-o", "m.pax", "--json").json()
+        self.assertEqual(len(report["operators"]), 300)
+        self.assertLess(len({o["reason"] for o in report["operators"]}), 3)
+        self.assertEqual(self.succeeds("inspect", "m.pax", "--json").json()["kind"], "executable")
+        x = np.array([[-128, -20, 7, 127]], np.int8)
+        self.save("x.npy", x)
+        self.succeeds("run", "m.pax", "--input", "0=x.npy", "--output-dir", "o")
+        np.testing.assert_array_equal(np.load(self.dir / "o/0.npy"), litert(softmaxes(300), [x])[0])
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["m.pax", "m.tflite", "o", "x.npy"])
+
+    def test_a_file_that_cannot_be_written_leaves_nothing(self):
+        model = self.write("m.tflite", softmaxes(3))
+        self.fails(1, "compile", model, "-o", "none/m.pax", says=["none/m.pax"])
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["m.tflite"])
 
 
 class CompileReport(CliTest):

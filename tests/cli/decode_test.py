@@ -120,7 +120,7 @@ class Streams(CliTest):
             "tasks": [{"address": 4096, "words": 7}], "jobs": [{"first_task": 0, "task_count": 1, "out": [2]}],
             "tensors": [{"name": "y", "use": "expected", "buffer": 1, "h": 2, "w": 3, "c": 4, "data": "y"}], **changes}
         self.write("d.json", json.dumps(description).encode())
-        return "capture", "d.json", "--arrays", "a.npz", "-o", "c.pxc"
+        return "capture", "--pack", "d.json", "--arrays", "a.npz", "-o", "c.pxc"
 
     def test_capture_and_replay(self):
         self.succeeds(*self.capture())
@@ -149,7 +149,7 @@ class Streams(CliTest):
         tensor = {"name": "y", "use": "expected", "buffer": 1, "h": 2, "w": 3, "c": 4, "data": "y"}
         self.fails(1, *self.capture(tensors=[tensor, tensor]), says="two expected tensors are named 'y'")
         self.write("d.json", b"{")
-        self.fails(1, "capture", "d.json", "-o", "c.pxc", says="no JSON")
+        self.fails(1, "capture", "--pack", "d.json", "-o", "c.pxc", says="no JSON")
 
     def test_inputs_are_never_overwritten(self):
         arguments = self.capture(tensors=[{"name": "x", "use": "input", "buffer": 1, "h": 2, "w": 3, "c": 4},

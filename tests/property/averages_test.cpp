@@ -78,7 +78,7 @@ struct Outcome {
 
 Outcome run_case(const Case& test, bool exact, bool ppu = true) {
   Outcome out;
-  const lower::DeviceForm form = lower::device_form(test.graph, 0, exact, {.ppu = ppu});
+  const lower::DeviceForm form = form_of(test.graph, 0, {exact, {.ppu = ppu}, {}});
   if (!form.refusal.empty()) return out;
   plan::Plan plan;
   plan.on_device = {true};
@@ -100,6 +100,13 @@ Outcome run_case(const Case& test, bool exact, bool ppu = true) {
   if (out.staged || out.ppu || !counted) out.exact = exact;
   const ir::DataType type = test.graph.tensor(test.graph.outputs[0]).type;
   EXPECT_LE(largest_difference(type, (*got)[0], (*want)[0]), out.exact ? 0 : 1);
+  const requant::OperatorCertificate& certificate = form.certificate;
+  EXPECT_LE(largest_difference(type, (*got)[0], (*want)[0]), certificate.max);
+  EXPECT_EQ(certificate.counted, !(form.averages.size() == 2 && out.staged));
+  if (certificate.counted) {
+    EXPECT_GT(certificate.values, 0);
+    EXPECT_EQ(certificate.max == 0, certificate.differing == 0);
+  }
   return out;
 }
 

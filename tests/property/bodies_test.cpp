@@ -63,7 +63,7 @@ TEST(Bodies, EveryOperatorUnderEveryStrategy) {
       upsamples += tasks_of(*executable, exe::TaskKind::Upsample);
       tables += tasks_of(*executable, exe::TaskKind::Table);
       pairs += std::ranges::count_if(executable->operators, [](const exe::OperatorPlan& o) {
-        return o.device == "npu" && o.reason.starts_with("computed by the tasks of operator");
+        return o.device == "npu" && o.reason.str().starts_with("computed by the tasks of operator");
       });
       for (size_t op = 0; op < test.graph.ops.size(); ++op) {
         if (test.graph.ops[op].kind != ir::OpKind::Concatenation) continue;

@@ -93,9 +93,10 @@ struct Tally {
 };
 
 // Runs the operator where it has a form; returns that form.
-std::optional<lower::DeviceForm> run_one(const Case& test, size_t tasks, Bytes& got, Bytes& want) {
+std::optional<lower::DeviceForm> run_one(const Case& test, size_t tasks, Bytes& got, Bytes& want,
+                                         exe::Executable* ran = nullptr) {
   if (const auto verified = ir::verify(test.graph); !verified) return std::nullopt;
-  const lower::DeviceForm form = lower::device_form(test.graph, 0, false);
+  const lower::DeviceForm form = form_of(test.graph, 0, {.exact = false});
   if (!form.refusal.empty()) return std::nullopt;
   plan::Plan plan;
   plan.on_device = {true};
@@ -106,6 +107,7 @@ std::optional<lower::DeviceForm> run_one(const Case& test, size_t tasks, Bytes& 
   if (!executable) return std::nullopt;
   EXPECT_EQ(executable->tasks.size(), tasks);
   const auto machine = run_on_machine(*executable, test.inputs);
+  if (ran != nullptr) *ran = *executable;
   const auto kernels = run_on_kernels(test, kernels::Path::Reference, num::Reference::LitertRef);
   EXPECT_TRUE(machine) << machine.error().text();
   EXPECT_TRUE(kernels) << kernels.error().text();
@@ -115,14 +117,50 @@ std::optional<lower::DeviceForm> run_one(const Case& test, size_t tasks, Bytes& 
   return form;
 }
 
+double share(const Bytes& got, const Bytes& want) {
+  double differing = 0;
+  for (size_t v = 0; v < got.size(); ++v) differing += got[v] != want[v] ? 1 : 0;
+  return differing / static_cast<double>(got.size());
+}
+
+// Every combination came equally often: what was counted is what came out, by the machine model's own reading
+// of the chip's ties and within the stated bound by each open one.
+void expect_certificate(const Case& test, const lower::DeviceForm& form, const exe::Executable& executable,
+                        const Bytes& got, const Bytes& want) {
+  using machine::Switches;
+  const requant::OperatorCertificate& c = form.certificate;
+  const ir::DataType type = test.graph.tensor(test.graph.outputs[0]).type;
+  EXPECT_TRUE(c.counted);
+  EXPECT_EQ(c.differing, form.element.differing);
+  EXPECT_NEAR(share(got, want), static_cast<double>(c.differing) / static_cast<double>(c.values), 1e-12);
+  EXPECT_EQ(largest_difference(type, got, want), c.max);
+  EXPECT_GE(c.expected, static_cast<double>(c.differing) / static_cast<double>(c.values));
+  EXPECT_EQ(c.expected == 0, c.differing == 0);
+  int32_t largest = c.max;
+  bool same = true;
+  for (const Switches& reading :
+       {Switches{.bn_ties = machine::Ties::Up}, Switches{.out_cvt_offset_inside = true},
+        Switches{.out_cvt_ties = machine::Ties::Even}}) {
+    const auto other =
+        run_on_machine(executable, test.inputs, nullptr, machine::Options{.switches = reading});
+    ASSERT_TRUE(other) << other.error().text();
+    largest = std::max(largest, largest_difference(type, (*other)[0], want));
+    same = same && share((*other)[0], want) == share(got, want);
+  }
+  EXPECT_EQ(largest, c.max_any_reading);
+  EXPECT_EQ(same, c.every_reading);
+}
+
 void expect_counted(ir::OpKind kind, uint64_t seed, Second second, Tally& tally) {
   const Case test = all_pairs(kind, seed, second);
   SCOPED_TRACE(test.text());
   Bytes got, want;
-  const auto form = run_one(test, 1, got, want);
+  exe::Executable executable;
+  const auto form = run_one(test, 1, got, want, &executable);
   if (!form) return;
   int64_t differing = 0;
   for (size_t v = 0; v < got.size(); ++v) differing += got[v] != want[v] ? 1 : 0;
+  expect_certificate(test, *form, executable, got, want);
   // Of one varying operand every value came 256 times.
   const bool pairs = takes_two(kind) && second != Second::OneValue;
   EXPECT_EQ(differing, form->element.differing * (pairs ? 1 : 256));
@@ -246,13 +284,13 @@ TEST(ElementPairs, Prelu) {
     for (size_t v = 0; v < x.size(); ++v) x[v] = static_cast<uint8_t>(v / static_cast<size_t>(c));
     m.out.inputs = {x};
     SCOPED_TRACE(m.out.text());
-    const lower::DeviceForm known = lower::device_form(m.out.graph, 0, false);
+    const lower::DeviceForm known = form_of(m.out.graph, 0, {.exact = false});
     if (known.table != nullptr) continue;  // another test's
     Bytes got, want;
     if (!run_one(m.out, known.prelu.size(), got, want)) continue;
     ++ran[kind];
     EXPECT_LE(largest_difference(m.out.graph.tensor(op.outputs[0]).type, got, want), 1);
-    const lower::DeviceForm exact = lower::device_form(m.out.graph, 0, true);
+    const lower::DeviceForm exact = form_of(m.out.graph, 0, {.exact = true});
     if (exact.refusal.empty() && exact.table == nullptr) {
       EXPECT_EQ(got, want);
     }

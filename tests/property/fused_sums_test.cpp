@@ -341,8 +341,9 @@ TEST(FusedSumPairs, AreTakenOnEitherSideInBothTypes) {
           EXPECT_EQ(executable->tasks.size(), 2U) << "one a convolution";
           ASSERT_EQ(executable->operators.size(), 1U);
           EXPECT_EQ(executable->operators[0].device, "npu");
-          EXPECT_TRUE(executable->operators[0].reason.starts_with("computed by the tasks of operator 1"))
-              << executable->operators[0].reason;
+          EXPECT_TRUE(
+              executable->operators[0].reason.str().starts_with("computed by the tasks of operator 1"))
+              << executable->operators[0].reason.str();
           Activations seen;
           ASSERT_TRUE(run_on_machine(*executable, test.inputs, &seen));
           expect_within_bounds(test, plan, *executable, seen);

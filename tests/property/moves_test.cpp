@@ -21,7 +21,7 @@ void expect_moves(const MoveCase& c, const char* strategy) {
     // `exact` leaves means that are not proved equal to the CPU.
     const bool may_stay = exact && test.graph.ops[index].kind == ir::OpKind::Mean;
     const bool moves = std::ranges::find(c.moves, index) != c.moves.end();
-    EXPECT_TRUE(!moves || may_stay || op.device == "npu") << op.reason;
+    EXPECT_TRUE(!moves || may_stay || op.device == "npu") << op.reason.str();
   }
   Activations seen;
   const auto outputs = run_on_machine(*executable, test.inputs, &seen);

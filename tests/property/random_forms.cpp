@@ -172,7 +172,7 @@ Case form_network(uint64_t seed) {
       l.groups = in[3] % 2 == 0 ? 2 : 1;
       l.outputs = l.groups * b.pick({3, 16});
     } else if (l.kind != ir::OpKind::DepthwiseConv2D) {
-      l.outputs = std::min(l.outputs, 33);
+      l.outputs = std::min(l.outputs, 33) / l.groups * l.groups;
     }
     l.attributes.stride_h = std::min(l.attributes.stride_h, 2);
     l.attributes.stride_w = std::min(l.attributes.stride_w, 2);

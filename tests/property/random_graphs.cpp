@@ -25,6 +25,12 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   return out;
 }
 
+lower::DeviceForm form_of(const ir::Graph& graph, size_t op, const lower::FormRequest& request) {
+  auto form = lower::device_form(graph, op, request);
+  EXPECT_TRUE(form) << form.error().text();
+  return form ? *std::move(form) : lower::DeviceForm{};
+}
+
 plan::Plan plan_of(const Case& test, const compiler::Options& options) {
   const auto planning = compiler::planner_options(options);
   EXPECT_TRUE(planning) << planning.error().text();
@@ -187,21 +193,36 @@ Case chain_network(uint64_t seed, bool is_uint8) {
   return finish(b, seed, {});
 }
 
+namespace {
+
+// What a reader gets from the file.
+Result<exe::Executable> through_file(const exe::Executable& executable) {
+  const Bytes bytes = PERAXIS_TRY(exe::write(executable));
+  exe::Executable read = PERAXIS_TRY(exe::read(bytes));
+  if (read != executable) return fail(ErrorCode::Internal, "the file holds another executable");
+  return read;
+}
+
+}  // namespace
+
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
                                           Activations* seen, machine::Options machine_options,
                                           int64_t occupied, int threads) {
   for (const exe::LayerPlan& layer : executable.layers)
     if (layer.device != "npu")
-      return fail(ErrorCode::Internal, "layer {} runs on the {}: {}", layer.op, layer.device, layer.reason);
+      return fail(ErrorCode::Internal, "layer {} runs on the {}: {}", layer.op, layer.device,
+                  layer.reason.str());
   device::MachineDevice device(machine_options);
-  if (occupied > 0) PERAXIS_TRY(device.allocate(occupied, "occupied"));
+  device::Buffer before;
+  if (occupied > 0) before = PERAXIS_TRY(device.allocate(occupied, "occupied"));
   runtime::SessionOptions options;
   options.threads = threads;
   if (seen != nullptr)
     options.observer = [seen](int32_t tensor, std::span<const uint8_t> values) {
       (*seen)[tensor].assign(values.begin(), values.end());
     };
-  const auto session = PERAXIS_TRY(runtime::Session::create(executable, device, options));
+  exe::Executable read = PERAXIS_TRY(through_file(executable));
+  const auto session = PERAXIS_TRY(runtime::Session::create(std::move(read), device, options));
   const std::vector<std::span<const uint8_t>> views(inputs.begin(), inputs.end());
   return session->run(views);
 }

@@ -61,7 +61,8 @@ Case chain_network(uint64_t seed, bool is_uint8);
 // Tensor index -> stored bytes.
 using Activations = std::map<int32_t, Bytes>;
 
-// On a machine model of its own; `occupied` bytes are allocated on it first, so addresses differ.
+// Written to a file and read from it, which must change nothing; on a machine model of its own; `occupied`
+// bytes are allocated on it first, so addresses differ.
 Result<std::vector<Bytes>> run_on_machine(const exe::Executable& executable, const std::vector<Bytes>& inputs,
                                           Activations* seen = nullptr, machine::Options options = {},
                                           int64_t occupied = 0, int threads = 1);
@@ -70,6 +71,9 @@ Result<std::vector<Bytes>> run_on_kernels(const Case& test, kernels::Path path, 
 
 // Output `output` of operator `op` alone on the reference kernels, with the inputs that a run had.
 Result<Bytes> operator_reference(const Case& test, size_t op, const Activations& seen, size_t output = 0);
+
+// A form or a refusal; an error is a failure of the test.
+lower::DeviceForm form_of(const ir::Graph& graph, size_t op, const lower::FormRequest& request);
 
 // Operators whose arithmetic a task may round otherwise than the reference; the others compare and move.
 bool may_round(ir::OpKind kind);

@@ -69,7 +69,7 @@ TEST(SharedOperators, AgainstLiteRt) {
     auto test = stored(path.string() + ".tflite");
     ASSERT_TRUE(test) << test.error().text();
     ASSERT_EQ(test->graph.ops.size(), 1U);
-    const lower::DeviceForm form = lower::device_form(test->graph, 0, single.exact);
+    const lower::DeviceForm form = form_of(test->graph, 0, {.exact = single.exact});
     if (*single.refusal != 0) {
       EXPECT_NE(form.refusal.find(single.refusal), std::string::npos) << form.refusal;
       continue;
@@ -110,7 +110,7 @@ TEST(SharedClassifiers, OnlyTheEndIsOnTheCpu) {
       const bool end =
           kind == ir::OpKind::Reshape || kind == ir::OpKind::Softmax || kind == ir::OpKind::Quantize;
       EXPECT_TRUE(op.device == "npu" || end)
-          << test->graph.op_label(static_cast<size_t>(op.op)) << ": " << op.reason;
+          << test->graph.op_label(static_cast<size_t>(op.op)) << ": " << op.reason.str();
     }
     // The operators of this test, given what they really had.
     base::Rng rng(first_seed(980'000));

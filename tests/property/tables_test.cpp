@@ -141,7 +141,7 @@ TEST(Tables, EveryValueOfEveryOperator) {
       const Case test = one_operator(kind, first_seed(960'000 + i));
       SCOPED_TRACE(test.text());
       if (!ir::verify(test.graph)) continue;  // a type that the operator does not take
-      const lower::DeviceForm form = lower::table_form(test.graph, 0);
+      const lower::DeviceForm form = lower::table_form(test.graph, 0).value();
       if (form.refusal.empty()) {
         const auto executable =
             compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan_with({form}));
@@ -180,7 +180,7 @@ TEST(Tables, SiluIsOneTable) {
     ASSERT_EQ(lower::silu_partners(test.graph), (std::vector<int32_t>{1, 0}));
     lower::DeviceForm gate;
     gate.part_of = 1;
-    const lower::DeviceForm both = lower::silu_form(test.graph, 0, 1);
+    const lower::DeviceForm both = lower::silu_form(test.graph, 0, 1).value();
     ASSERT_EQ(both.refusal, "");
     const auto executable = compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef),
                                               plan_with({gate, both}));
@@ -205,7 +205,7 @@ TEST(Tables, EveryOperatorLoadsItsOwn) {
   }
   const Case test = finished(b, 0, in, {made.back(), made[2], made[3]});
   std::vector<lower::DeviceForm> forms;
-  for (size_t op = 0; op < 4; ++op) forms.push_back(lower::table_form(test.graph, op));
+  for (size_t op = 0; op < 4; ++op) forms.push_back(lower::table_form(test.graph, op).value());
   for (const lower::DeviceForm& form : forms) ASSERT_EQ(form.refusal, "");
   const auto executable =
       compiler::compile(test.graph, test.options("auto", num::Reference::LitertRef), plan_with(forms));

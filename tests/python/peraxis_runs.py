@@ -46,6 +46,14 @@ def need_shared_models():
     return SHARED / "models"
 
 
+def need_shared_captures():
+    """The folders of streams that drivers and the vendor's compiler emitted."""
+    folders = SHARED / "mesa", SHARED / "vendor"
+    if not all(folder.is_dir() for folder in folders):
+        skip(f"no captures in {SHARED}; set PERAXIS_SHARED")
+    return folders
+
+
 np = need_module("numpy")
 
 

@@ -2,28 +2,20 @@
 page is what the script writes. Then values are changed, and the rules notice. Needs the collected captures and models.
 """
 import itertools
-import os
-import pathlib
 import sys
 import unittest
 
-try:
-    import numpy  # noqa: F401  pylint: disable=unused-import
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import peraxis_runs
+from peraxis_runs import BINARY, ROOT, SHARED
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED", ROOT.parent / "shared"))
-BINARY = os.environ.get("PERAXIS_BINARY", str(ROOT / "build/release/peraxis"))
 sys.path.insert(0, str(ROOT / "scripts"))
 import register_rules  # noqa: E402  (after the path)
 import register_rules_page  # noqa: E402
 from fixtures import rules_table  # noqa: E402
 
-if not os.access(BINARY, os.X_OK) or not (SHARED / "mesa").is_dir() or not (SHARED / "vendor").is_dir() or not (SHARED / "models").is_dir():
-    print("skipped: no binary, shared captures or models")
-    sys.exit(77)
+peraxis_runs.need_binary()
+peraxis_runs.need_shared_captures()
+peraxis_runs.need_shared_models()
 
 PAGE = ROOT / "docs/hardware/register-rules.md"
 # Registers whose value is a number of its own: no rule can tell one bit of it.

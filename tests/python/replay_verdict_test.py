@@ -5,7 +5,6 @@ streams are made wrong, and the cause must be found and the repair must prove it
 """
 import gzip
 import json
-import os
 import pathlib
 import re
 import sys
@@ -13,26 +12,18 @@ import tempfile
 import unittest
 from unittest import mock
 
-try:
-    import numpy as np
-    import ai_edge_litert  # noqa: F401  pylint: disable=unused-import
-except ImportError as missing:
-    print(f"skipped: {missing}")
-    sys.exit(77)
+import peraxis_runs
+from peraxis_runs import BINARY, ROOT, np
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED", ROOT.parent / "shared"))
-BINARY = os.environ.get("PERAXIS_BINARY", str(ROOT / "build/release/peraxis"))
-MESA, VENDOR = SHARED / "mesa", SHARED / "vendor"
 sys.path.insert(0, str(ROOT / "scripts"))
 import replay_fixtures  # noqa: E402  (after the path)
 from fixtures import causes, evaluate  # noqa: E402
 from fixtures.case import CNA, CORE, DPU, RDMA, with_value  # noqa: E402
 from fixtures.model import Model, Table  # noqa: E402
 
-if not os.access(BINARY, os.X_OK) or not MESA.is_dir() or not VENDOR.is_dir():
-    print("skipped: no binary or no shared captures")
-    sys.exit(77)
+peraxis_runs.need_module("ai_edge_litert")
+peraxis_runs.need_binary()
+MESA, VENDOR = peraxis_runs.need_shared_captures()
 
 
 def outcomes(folder, only=None):

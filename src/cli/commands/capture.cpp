@@ -1,211 +1,131 @@
-// peraxis capture: makes a capture file of a JSON description and a file of arrays (docs/capture.md), for
-// recorders and converters that are no C++ programs.
-#include "trace/capture.hpp"
-
-#include <nlohmann/json.hpp>
-
-#include "base/file.hpp"
-#include "base/npy.hpp"
+// peraxis capture: records what a program submits to the NPU, on a board or on a fake kernel; packs captures
+// of other origin; says what a recording holds (docs/capture.md).
+#include "capture/launch.hpp"
+#include "capture/log/reader.hpp"
+#include "cli/arguments.hpp"
+#include "cli/capture_description.hpp"
 #include "cli/cli.hpp"
-#include "cli/load.hpp"
-#include "cli/options.hpp"
 #include "cli/output.hpp"
 
 namespace peraxis::cli {
 namespace {
 
 struct CaptureOptions {
-  std::string description, arrays, output;
+  std::string pack, arrays, output, summary, convert;
+  std::string executor = "machine";
+  capture::LaunchOptions launch;
 };
 
-// Reads one object of the description; the first problem sticks and names its place.
-class Object {
- public:
-  Object(const Json& json, std::string where, Status& status)
-      : json_(json), where_(std::move(where)), status_(status) {
-    if (!json_.is_object()) problem("must be an object");
-  }
-
-  int64_t integer(const char* key, std::optional<int64_t> otherwise = std::nullopt) {
-    const Json* value = find(key);
-    if (value == nullptr) {
-      if (!otherwise) problem("has no '{}'", key);
-      return otherwise.value_or(0);
-    }
-    if (value->is_number_unsigned() && value->get<uint64_t>() > INT64_MAX) {
-      problem("'{}' is too large", key);
-      return 0;
-    }
-    if (!value->is_number_integer()) {
-      problem("'{}' must be an integer", key);
-      return 0;
-    }
-    return value->get<int64_t>();
-  }
-  int32_t small(const char* key, std::optional<int64_t> otherwise = std::nullopt) {
-    const int64_t value = integer(key, otherwise);
-    if (value < INT32_MIN || value > INT32_MAX) {
-      problem("'{}' is {}: too large", key, value);
-      return 0;
-    }
-    return static_cast<int32_t>(value);
-  }
-  std::string text(const char* key, std::string otherwise = {}) {
-    const Json* value = find(key);
-    if (value == nullptr) return otherwise;
-    if (!value->is_string()) {
-      problem("'{}' must be a string", key);
-      return otherwise;
-    }
-    return value->get<std::string>();
-  }
-  std::vector<int32_t> integers(const char* key) {
-    std::vector<int32_t> out;
-    const Json* value = find(key);
-    if (value == nullptr) return out;
-    if (!value->is_array()) problem("'{}' must be a list", key);
-    for (const Json& item : *value) {
-      const bool fits = item.is_number_integer() &&
-                        !(item.is_number_unsigned() && item.get<uint64_t>() > INT32_MAX) &&
-                        item.get<int64_t>() >= INT32_MIN && item.get<int64_t>() <= INT32_MAX;
-      if (!fits) {
-        problem("'{}' must be a list of 32-bit integers, it holds {}", key, item.dump());
-        break;
-      }
-      out.push_back(static_cast<int32_t>(item.get<int64_t>()));
-    }
-    return out;
-  }
-  // Calls `each(object)` for the objects of a list.
-  template <class Each>
-  void list(const char* key, const Each& each) {
-    const Json* value = find(key);
-    if (value == nullptr) return;
-    if (!value->is_array()) return problem("'{}' must be a list", key);
-    for (size_t i = 0; i < value->size() && status_; ++i)
-      each(Object((*value)[i], fmt::format("{} {}", key, i), status_));
-  }
-  // Every key must be one of these: a misspelled one would be lost.
-  void known(std::initializer_list<std::string_view> keys) {
-    if (!json_.is_object()) return;
-    for (const auto& [key, value] : json_.items())
-      if (std::ranges::find(keys, key) == keys.end()) problem("'{}' is not known here", key);
-  }
-  template <class... Args>
-  void problem(fmt::format_string<Args...> format, Args&&... args) {
-    if (status_)
-      status_ = fail(ErrorCode::InvalidArgument, "{}: {}", where_,
-                     fmt::format(format, std::forward<Args>(args)...));
-  }
-
- private:
-  const Json* find(const char* key) const {
-    if (!json_.is_object()) return nullptr;
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  const Json& json_;
-  std::string where_;
-  Status& status_;
-};
-
-// The bytes of the array that `key` names, whatever its type; none when there is no such key.
-std::vector<uint8_t> array_bytes(Object& object, const char* key, const base::ArrayMap& arrays) {
-  const std::string name = object.text(key);
-  if (name.empty()) return {};
-  const auto found = arrays.find(name);
-  if (found == arrays.end()) {
-    object.problem("'{}': there is no array '{}'", key, name);
-    return {};
-  }
-  return found->second.data;
-}
-
-Result<trace::Capture> make_capture(const Json& description, const base::ArrayMap& arrays) {
-  Status status;
-  trace::Capture out;
-  Object root(description, "the description", status);
-  out.name = root.text("name", "capture");
-  out.driver = root.text("driver");
-  out.target = root.text("target", "rk3588");
-  out.note = root.text("note");
-  root.known({"name", "driver", "target", "note", "buffers", "tasks", "jobs", "submits", "tensors"});
-  root.list("buffers", [&](Object o) {
-    o.known({"name", "role", "handle", "address", "size", "before", "after"});
-    out.buffers.push_back({o.text("name"), o.text("role"), o.small("handle", 0), o.integer("address"),
-                           o.integer("size"), array_bytes(o, "before", arrays),
-                           array_bytes(o, "after", arrays)});
-  });
-  root.list("tasks", [&](Object o) {
-    o.known({"address", "words", "core"});
-    out.tasks.push_back({o.integer("address"), o.small("words"), o.small("core", 0)});
-  });
-  root.list("jobs", [&](Object o) {
-    o.known({"first_task", "task_count", "in", "out"});
-    out.jobs.push_back({o.small("first_task"), o.small("task_count"), o.integers("in"), o.integers("out")});
-  });
-  root.list("submits", [&](Object o) {
-    o.known({"first_job", "job_count", "start_ns", "end_ns"});
-    out.submits.push_back(
-        {o.small("first_job"), o.small("job_count"), o.integer("start_ns", 0), o.integer("end_ns", 0)});
-  });
-  root.list("tensors", [&](Object o) {
-    o.known({"name", "origin", "use", "buffer", "offset", "h", "w", "c", "surface_bytes", "pixel_channels",
-             "bias", "padding", "tolerance", "data"});
-    trace::CaptureTensor t;
-    t.name = o.text("name");
-    t.origin = o.text("origin");
-    const std::string use = o.text("use");
-    if (use != "input" && use != "expected") o.problem("'use' is '{}', must be input or expected", use);
-    t.use = use == "input" ? trace::TensorUse::Input : trace::TensorUse::Expected;
-    t.buffer = o.small("buffer");
-    t.offset = o.integer("offset", 0);
-    t.h = o.small("h");
-    t.w = o.small("w");
-    t.c = o.small("c");
-    t.pixel_channels = o.small("pixel_channels", 16);
-    t.surface_bytes = o.integer("surface_bytes", int64_t{16} * t.h * t.w);
-    t.bias = o.small("bias", 0);
-    t.padding = o.small("padding", 0);
-    t.tolerance = o.small("tolerance", 0);
-    t.data = array_bytes(o, "data", arrays);
-    out.tensors.push_back(std::move(t));
-  });
-  PERAXIS_TRY(status);
-  return out;
-}
-
-CliStatus capture_command(const CaptureOptions& options) {
-  PERAXIS_TRY(check_output(options.output, options.description));
-  if (!options.arrays.empty()) PERAXIS_TRY(check_output(options.output, options.arrays));
-  const std::vector<uint8_t> text = PERAXIS_TRY(base::read_file(options.description));
-  const Json description = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (description.is_discarded())
-    return tl::unexpected<CliError>(
-        Error{ErrorCode::InvalidArgument, fmt::format("{} is no JSON document", options.description), {}});
-  base::ArrayMap arrays;
-  if (!options.arrays.empty())
-    arrays = PERAXIS_TRY_NOTE(base::read_npz(options.arrays), "while reading the arrays of {}",
-                              options.description);
-  const trace::Capture capture =
-      PERAXIS_TRY_NOTE(make_capture(description, arrays), "in {}", options.description);
-  const std::vector<uint8_t> bytes =
-      PERAXIS_TRY_NOTE(trace::write_capture(capture), "in {}", options.description);
-  PERAXIS_TRY(base::write_file(options.output, std::span<const uint8_t>(bytes)));
+CliStatus summarize(const std::string& folder) {
+  std::vector<capture::LoggedProcess> processes;
+  for (const auto& log : PERAXIS_TRY(capture::logs_in(std::filesystem::path(folder) / "log")))
+    processes.push_back(
+        PERAXIS_TRY(capture::read_log(log, [](const capture::LoggedSubmit&) -> Status { return {}; })));
+  print_text(capture::summary_text(processes));
   return {};
+}
+
+CliStatus convert_logs(const std::string& folder, bool say) {
+  const capture::Conversion done = PERAXIS_TRY(capture::convert(folder));
+  for (const std::string& problem : done.problems)
+    print_notice(fmt::format("peraxis: no capture: {}\n", problem));
+  for (const capture::LoggedProcess& process : done.processes)
+    if (process.cut)
+      print_notice(fmt::format("peraxis: the log of process {} is cut off; what came before is kept\n",
+                               process.process));
+  if (say) print_notice(fmt::format("peraxis: {} submits recorded in {}\n", done.files.size(), folder));
+  return {};
+}
+
+CliStatus run_program(CaptureOptions& options) {
+  options.launch.output = options.output;
+  options.launch.test_words = options.executor == "test-words";
+  if (options.output.empty() && options.launch.fake.empty())
+    return usage("nothing to do: give -o DIR to record, --fake DRIVER to replace the kernel, or both");
+  const bool needs_fake = !options.launch.faults.empty() || options.launch.strict ||
+                          options.launch.keep_cbuf || options.launch.pool_raises_only_ppu ||
+                          options.launch.test_words;
+  if (needs_fake && options.launch.fake.empty())
+    return usage(
+        "--fault, --strict, --executor, --keep-cbuf and --pool-interrupts are for fake kernels (--fake)");
+  if (options.launch.commands_only && options.output.empty()) return usage("--regcmd-only needs -o DIR");
+  capture::Faults check;
+  for (const std::string& fault : options.launch.faults)
+    if (const Status good = check.add(fault); !good) return usage("--fault {}", good.error().message);
+  const capture::LaunchResult result = PERAXIS_TRY(capture::launch(options.launch));
+  if (!result.findings.empty()) print_notice(result.findings);
+  if (!options.output.empty()) PERAXIS_TRY(convert_logs(options.output, true));
+  if (result.exit_code != 0) return exit_with(result.exit_code);
+  if (options.launch.strict && result.punished > 0) return quiet_failure();
+  return {};
+}
+
+CliStatus capture_command(CaptureOptions& options) {
+  const int forms = (options.pack.empty() ? 0 : 1) + (options.summary.empty() ? 0 : 1) +
+                    (options.convert.empty() ? 0 : 1) + (options.launch.command.empty() ? 0 : 1);
+  if (forms != 1) return usage("give one of: -- COMMAND, --pack DESCRIPTION, --summary DIR, --convert DIR");
+  if (!options.arrays.empty() && options.pack.empty()) return usage("--arrays belongs to --pack");
+  if (!options.pack.empty()) {
+    if (options.output.empty()) return usage("--pack needs -o FILE");
+    return pack_capture(options.pack, options.arrays, options.output);
+  }
+  if (!options.summary.empty()) return summarize(options.summary);
+  if (!options.convert.empty()) return convert_logs(options.convert, true);
+  return run_program(options);
 }
 
 }  // namespace
 
 void add_capture(const Arguments& arguments) {
   const auto options = std::make_shared<CaptureOptions>();
-  arguments.option("DESCRIPTION", options->description, "JSON (docs/capture.md)").not_empty().required();
-  arguments.option("--arrays", options->arrays, "the arrays that the description names").type_name("F.npz");
-  arguments.option("-o,--output", options->output, "the capture to write")
+  capture::LaunchOptions& launch = options->launch;
+  arguments.option("COMMAND", launch.command, "after --: the program to run, with its arguments");
+  arguments
+      .option("-o,--output", options->output, "folder for the recording; with --pack: the capture to write")
       .not_empty()
-      .type_name("FILE")
-      .required();
+      .type_name("DIR");
+  arguments
+      .option("--fake", launch.fake,
+              "put this driver's kernel and the machine model in the place of the computer's")
+      .one_of({"rocket", "rknpu"});
+  arguments.flag("--regcmd-only", launch.commands_only, "record the commands and no other buffer");
+  arguments.option("--summary", options->summary, "what the recording in a folder holds")
+      .not_empty()
+      .type_name("DIR");
+  arguments
+      .option("--convert", options->convert,
+              "make captures of the logs in a folder, after a run that was killed")
+      .not_empty()
+      .type_name("DIR");
+  arguments.option("--pack", options->pack, "make a capture of a JSON description (docs/capture.md)")
+      .not_empty()
+      .type_name("FILE");
+  arguments.option("--arrays", options->arrays, "--pack: the arrays that the description names")
+      .type_name("F.npz");
+  arguments
+      .option("--library", launch.library, "the library to preload, for a program of another architecture")
+      .not_empty()
+      .type_name("FILE");
+  const std::string fake = "Fake kernel";
+  arguments.option("--fault", launch.faults, capture::fault_help())
+      .repeatable()
+      .group(fake)
+      .type_name("FAULT");
+  arguments
+      .flag("--strict", launch.strict,
+            "exit code 1 and a report when the program does what the driver punishes silently")
+      .group(fake);
+  arguments.flag("--keep-cbuf", launch.keep_cbuf, "a core's buffer keeps its content from job to job")
+      .group(fake);
+  arguments
+      .flag("--pool-interrupts", launch.pool_raises_only_ppu,
+            "poolings raise the pooling block's interrupts only")
+      .group(fake);
+  arguments
+      .option("--executor", options->executor,
+              "what executes commands: the machine, or the words of the kernel tests")
+      .one_of({"machine", "test-words"})
+      .group(fake);
   arguments.runs([options] { return capture_command(*options); });
 }
 

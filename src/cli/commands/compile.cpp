@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "runtime/session.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -91,6 +92,14 @@ std::string summary(const CompileOptions& options, const Loaded& loaded, const c
          splitting_text(compiled) + uploads_text(graph, executable);
 }
 
+// What a reader gets from the file is what was compiled, and can be loaded.
+Status check_stored(const exe::Executable& compiled, std::span<const uint8_t> stored) {
+  const exe::Executable executable = PERAXIS_TRY(exe::read(stored));
+  if (executable != compiled)
+    return fail(ErrorCode::Internal, "reading the executable back gives another one than was written");
+  return runtime::check_loadable(executable);
+}
+
 CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
@@ -100,7 +109,10 @@ CliStatus compile_command(const CompileOptions& options) {
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
   const compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(compiled.executable));
-  PERAXIS_TRY(base::write_file(options.output, std::span<const uint8_t>(bytes)));
+  const auto check = [&](std::span<const uint8_t> stored) {
+    return check_stored(compiled.executable, stored);
+  };
+  PERAXIS_TRY_NOTE(base::write_file(options.output, bytes, check), "while writing {}", options.output);
   std::vector<std::string> warnings = model_warnings(*loaded.model);
   for (std::string& warning : strategy_warnings(*loaded.model, compiled.executable.layers))
     warnings.push_back(std::move(warning));

@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "exe/names.hpp"
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
 #include "runtime/program.hpp"
@@ -135,35 +136,11 @@ void print_model(const InspectOptions& options, const Loaded& loaded) {
   print_text(text + table.text() + reasons);
 }
 
-const char* kind_name(exe::BufferKind kind) {
-  switch (kind) {
-    case exe::BufferKind::Commands:
-      return "commands";
-    case exe::BufferKind::Constants:
-      return "constants";
-    case exe::BufferKind::Activations:
-      return "activations";
-  }
-  return "?";
+std::string_view kind_name(exe::BufferKind kind) {
+  return exe::buffer_kind_names()[static_cast<size_t>(kind)];
 }
-const char* kind_name(exe::TaskKind kind) {
-  switch (kind) {
-    case exe::TaskKind::Direct:
-      return "direct";
-    case exe::TaskKind::Depthwise:
-      return "depthwise";
-    case exe::TaskKind::BlockDiagonal:
-      return "block-diagonal";
-    case exe::TaskKind::Pool:
-      return "pool";
-    case exe::TaskKind::Element:
-      return "element";
-    case exe::TaskKind::Upsample:
-      return "upsample";
-    case exe::TaskKind::Table:
-      return "table";
-  }
-  return "?";
+std::string_view kind_name(exe::TaskKind kind) {
+  return exe::task_kind_names()[static_cast<size_t>(kind)];
 }
 
 Json executable_json(const InspectOptions& options, const exe::Executable& executable,
@@ -198,9 +175,9 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
         {{"name", buffer.name}, {"kind", kind_name(buffer.kind)}, {"bytes", buffer.size}});
   out["operators"] = operators_json(graph, executable.operators);
   out["steps"] = executable.steps.size();
-  constexpr const char* kSteps[] = {"cpu", "upload", "download", "job", "gather", "requantize", "correct"};
   std::map<std::string, int64_t> kinds;
-  for (const exe::Step& step : executable.steps) ++kinds[kSteps[static_cast<size_t>(step.kind)]];
+  for (const exe::Step& step : executable.steps)
+    ++kinds[std::string(exe::step_kind_names()[static_cast<size_t>(step.kind)])];
   out["steps_by_kind"] = kinds;
   out["uploads"] = uploads_json(graph, executable);
   out["relocations"] = executable.relocations.size();
@@ -218,7 +195,8 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
       executable.steps.size(), executable.relocations.size());
   base::Table buffers({"buffer", "kind", "bytes"});
   for (const exe::Buffer& buffer : executable.buffers)
-    buffers.add_row({printable(buffer.name), kind_name(buffer.kind), base::with_thousands(buffer.size)});
+    buffers.add_row(
+        {printable(buffer.name), std::string(kind_name(buffer.kind)), base::with_thousands(buffer.size)});
   base::Table layers(
       {"op", "kind", "device", "strategy", "tasks", "MACs", "differing %", "max", "name", "reason"});
   for (const exe::LayerPlan& layer : executable.layers) {
@@ -228,12 +206,12 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
     layers.add_row({std::to_string(op), ir::op_name(graph.ops[op].kind), printable(layer.device),
                     printable(layer.strategy), std::to_string(layer.tasks), base::with_thousands(layer.macs),
                     certificate.first, certificate.second, short_name(op_output_name(graph, op)),
-                    printable(layer.reason)});
+                    printable(layer.reason.str())});
   }
   base::Table tasks({"task", "op", "kind", "words", "first row", "rows", "in", "out", "set"});
   for (size_t i = 0; i < executable.tasks.size(); ++i) {
     const exe::Task& task = executable.tasks[i];
-    tasks.add_row({std::to_string(i), std::to_string(task.op), kind_name(task.kind),
+    tasks.add_row({std::to_string(i), std::to_string(task.op), std::string(kind_name(task.kind)),
                    std::to_string(task.words), std::to_string(task.first_row), std::to_string(task.rows),
                    std::to_string(task.real_input_channels), std::to_string(task.real_output_channels),
                    std::to_string(task.set)});

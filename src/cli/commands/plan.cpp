@@ -13,6 +13,7 @@
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/plan_operators.hpp"
 #include "cli/strategy_table.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
@@ -35,6 +36,7 @@ struct Report {
   std::vector<passes::Change> changes;  // what passes did to it
   plan::Plan plan;
   std::vector<std::optional<Difference>> isolated;  // by layer of the plan, when inputs were given
+  std::optional<OperatorDifferences> operators;     // the same of other operators
   std::vector<StrategyRow> rows;
   bool synthetic = false;  // the rows were measured on synthetic inputs
   std::vector<std::string> warnings;
@@ -80,6 +82,7 @@ Json layer_json(const Report& report, size_t i) {
   Json out = layer_head_json(report.graph, compiler::layer_record(layer));
   out["sets"] = layer.params.sets.size();
   out["macs"] = layer.geometry.macs();
+  out["gathered"] = layer.gathered.empty() ? Json(nullptr) : Json(layer.gathered);
   // The ADD that the layer's tasks do too: the certificate is that of both operators.
   out["sum"] = layer.sum >= 0 ? Json(layer.sum) : Json(nullptr);
   out.update(cost_json(layer.cost));
@@ -151,7 +154,8 @@ void print_plan(const PlanOptions& options, const Report& report) {
     table.add_row(std::move(row));
     fallbacks.push_back(compiler::layer_record(layer));
   }
-  text += table.text();
+  const OperatorDifferences* others = report.operators ? &*report.operators : nullptr;
+  text += table.text() + operators_table(report.graph, plan, others);
   text += fallback_text(report.graph, fallbacks);
   text += operators_text(report.graph, compiler::operator_records(report.graph, report.plan));
   const auto on_device = static_cast<size_t>(std::ranges::count(plan.on_device, true));
@@ -199,12 +203,14 @@ void print_plan_csv(const Report& report) {
       text += fmt::format("{:.6g}", report.isolated[i]->percent());
     text += "\n";
   }
+  text += operators_csv(report.graph, report.plan, report.operators ? &*report.operators : nullptr);
   print_text(text);
 }
 
 // --- strategies beside each other
 
 Json row_json(const StrategyRow& row) {
+  if (row.error) return {{"strategy", row.name}, {"error", row.error->text()}};
   return {{"strategy", row.name},
           {"tasks", row.cost.tasks},
           {"bytes", row.cost.bytes},
@@ -223,13 +229,16 @@ void print_rows(const PlanOptions& options, const Report& report) {
                   options.build.reference, report.synthetic ? "synthetic" : "the given",
                   constants_text(options.build.cost));
   base::Table table({"strategy", "tasks", "bytes", "est. ms", "isolated %", "max", "end to end max", "mean"});
+  std::string failures;
   for (const StrategyRow& row : report.rows)
-    if (row.left_out.empty())
+    if (row.error)
+      failures += fmt::format("{}: {}\n", row.name, printable(row.error->text()));
+    else if (row.left_out.empty())
       table.add_row({row.name, base::with_thousands(row.cost.tasks), base::with_thousands(row.cost.bytes),
                      fmt::format("{:.2f}", row.cost.ms()), share_text(row.isolated.percent() / 100),
                      fmt::format("{:g}", row.isolated.max), fmt::format("{:g}", row.end_to_end.max),
                      fmt::format("{:.4f}", row.end_to_end.mean())});
-  print_text(text + table.text());
+  print_text(text + table.text() + failures);
 }
 
 void print_rows_csv(const Report& report) {
@@ -237,7 +246,9 @@ void print_rows_csv(const Report& report) {
       "strategy,tasks,bytes,mac_cycles,estimated_ms,expected_mismatch_percent,isolated_mismatch_percent,"
       "isolated_max,end_to_end_max,end_to_end_mean\n";
   for (const StrategyRow& row : report.rows)
-    if (row.left_out.empty())
+    if (row.error)
+      text += row.name + ",,,,,,,,,\n";  // the reason is among the warnings
+    else if (row.left_out.empty())
       text +=
           fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{:g},{:g},{:.6g}\n", row.name, row.cost.tasks,
                       row.cost.bytes, row.cost.mac_cycles, row.cost.ms(), 100 * row.expected,
@@ -268,11 +279,15 @@ CliResult<Report> make_report(const PlanOptions& options) {
     reference = PERAXIS_TRY(
         reference_activations(report.graph, spans(inputs), kernel_options(options.build.reference, threads)));
   if (options.all_strategies) {
-    report.rows = PERAXIS_TRY(measure_strategies({report.graph, inputs, reference}, build, threads));
+    report.rows = measure_strategies({report.graph, inputs, reference}, build, threads);
     for (const StrategyRow& row : report.rows)
       if (!row.left_out.empty())
         report.warnings.push_back(
             fmt::format("{} is left out: it fits no layer ({})", row.name, row.left_out));
+    for (const StrategyRow& row : report.rows)
+      if (row.error)
+        report.warnings.push_back(
+            fmt::format("{} failed, its row has no figures: {}", row.name, row.error->text()));
     if (report.synthetic)
       report.warnings.emplace_back("no --input or --image: the strategies were measured on synthetic inputs");
     return report;
@@ -295,6 +310,7 @@ CliResult<Report> make_report(const PlanOptions& options) {
                                                                             build, report.plan, threads))
                                                    .isolated
                                              : std::nullopt);
+  report.operators = PERAXIS_TRY(measure_operators(report.graph, reference, build, report.plan, threads));
   return report;
 }
 
@@ -328,6 +344,8 @@ CliStatus plan_command(const PlanOptions& options) {
       add_splitting(out, report.compiled);
       out["uploads"] = uploads_json(report.graph, report.compiled.executable);
       out["operators"] = operators_json(report.graph, compiler::operator_records(report.graph, report.plan));
+      add_operator_plans(out["operators"], report.graph, report.plan,
+                         report.operators ? &*report.operators : nullptr);
       out["other_operators"] = cost_json(report.plan.cpu);
       out["other_operators_on_npu"] = cost_json(report.plan.device);
       out["pareto"] = pareto_json(report.plan);
@@ -339,6 +357,9 @@ CliStatus plan_command(const PlanOptions& options) {
   } else {
     options.csv ? print_plan_csv(report) : print_plan(options, report);
   }
+  // The others are told whole; the command has failed all the same.
+  if (std::ranges::any_of(report.rows, [](const StrategyRow& row) { return row.error.has_value(); }))
+    return quiet_failure();
   return {};
 }
 

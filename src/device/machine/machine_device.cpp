@@ -2,12 +2,17 @@
 #include "device/machine/machine_device.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <new>
+#include <utility>
 
 namespace peraxis::device {
 namespace {
 
 constexpr int64_t kPage = 4096;
+constexpr int64_t kFirstAddress = 0x10000;
+constexpr int64_t kAddressSpace = int64_t{1} << 32;
 
 Status check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
   const int64_t size = static_cast<int64_t>(buffer.bytes.size());
@@ -19,34 +24,99 @@ Status check_range(const Buffer& buffer, int64_t offset, int64_t bytes) {
 
 }  // namespace
 
+struct MachineDevice::State {
+  explicit State(machine::Options options) : machine(options) {}
+
+  // The first gap of so many bytes; none: -1.
+  int64_t find_gap(int64_t bytes) const {
+    int64_t begin = kFirstAddress;
+    for (const auto& [address, end] : taken) {
+      if (bytes + kPage <= address - begin) return begin;
+      begin = end;
+    }
+    return bytes <= kAddressSpace - begin ? begin : -1;
+  }
+  int64_t largest_gap() const {
+    int64_t begin = kFirstAddress, largest = 0;
+    for (const auto& [address, end] : taken) {
+      largest = std::max(largest, address - begin - kPage);
+      begin = end;
+    }
+    return std::max(largest, kAddressSpace - begin);
+  }
+
+  std::mutex mutex;  // guards what follows
+  machine::Machine machine;
+  std::map<int64_t, int64_t> taken;  // address -> end, with the page behind it that stays unmapped
+  int64_t used = kFirstAddress;
+};
+
+// The memory of one buffer, and its place among the device's addresses.
+class MachineDevice::Mapping {
+ public:
+  explicit Mapping(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  ~Mapping() {
+    if (address_ < 0) return;
+    const std::lock_guard lock(state_->mutex);
+    state_->machine.memory().unmap(static_cast<uint32_t>(address_));
+    const auto place = state_->taken.find(address_);
+    state_->used -= place->second - place->first;
+    state_->taken.erase(place);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  Status map(int64_t bytes, const std::string& name) {
+    bytes_.resize(static_cast<size_t>(bytes));
+    const std::lock_guard lock(state_->mutex);
+    const int64_t address = state_->find_gap(bytes);
+    if (address < 0)
+      return fail(ErrorCode::OutOfMemory,
+                  "buffer '{}': {} bytes do not fit below 4 GiB (the largest gap has {})", name, bytes,
+                  state_->largest_gap());
+    const auto place =
+        state_->taken.emplace(address, (address + bytes + kPage - 1) / kPage * kPage + kPage).first;
+    if (Status mapped = state_->machine.memory().map(static_cast<uint32_t>(address), bytes_, name); !mapped) {
+      state_->taken.erase(place);
+      return mapped;
+    }
+    address_ = address;
+    state_->used += place->second - place->first;
+    return {};
+  }
+  uint32_t address() const { return static_cast<uint32_t>(address_); }
+  std::span<uint8_t> bytes() { return bytes_; }
+
+ private:
+  std::shared_ptr<State> state_;
+  std::vector<uint8_t> bytes_;
+  int64_t address_ = -1;  // not mapped
+};
+
+MachineDevice::MachineDevice(machine::Options options) : state_(std::make_shared<State>(options)) {}
+
 int64_t MachineDevice::used_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return next_address_;
+  const std::lock_guard lock(state_->mutex);
+  return state_->used;
 }
 
 Result<Buffer> MachineDevice::allocate(int64_t bytes, const std::string& name) {
-  const std::lock_guard lock(mutex_);
   if (bytes < 1) return fail(ErrorCode::InvalidArgument, "buffer '{}': {} bytes", name, bytes);
-  const int64_t end = int64_t{1} << 32;
-  if (bytes > end - next_address_)
-    return fail(ErrorCode::OutOfMemory,
-                "buffer '{}': {} bytes do not fit below 4 GiB (next free address {:#x})", name, bytes,
-                next_address_);
+  if (bytes > kAddressSpace)
+    return fail(ErrorCode::OutOfMemory, "buffer '{}': {} bytes do not fit below 4 GiB", name, bytes);
   try {
-    storage_.emplace_back(static_cast<size_t>(bytes));
+    const auto mapping = std::make_shared<Mapping>(state_);
+    PERAXIS_TRY(mapping->map(bytes, name));
+    return Buffer{mapping->address(), mapping->bytes(), mapping};
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::OutOfMemory, "buffer '{}': no memory for {} bytes", name, bytes);
   }
-  const Buffer buffer{static_cast<uint32_t>(next_address_), storage_.back()};
-  PERAXIS_TRY(machine_.memory().map(buffer.address, buffer.bytes, name));
-  next_address_ = (next_address_ + bytes + kPage - 1) / kPage * kPage + kPage;
-  return buffer;
 }
 
 Status MachineDevice::sync_to_device(const Buffer& buffer, int64_t offset, int64_t bytes) {
   PERAXIS_TRY(check_range(buffer, offset, bytes));
-  const std::lock_guard lock(mutex_);
-  return machine_.memory().mark_written(buffer.address + offset, bytes);
+  const std::lock_guard lock(state_->mutex);
+  return state_->machine.memory().mark_written(buffer.address + offset, bytes);
 }
 
 Status MachineDevice::sync_from_device(const Buffer& buffer, int64_t offset, int64_t bytes) {
@@ -55,9 +125,9 @@ Status MachineDevice::sync_from_device(const Buffer& buffer, int64_t offset, int
 
 Status MachineDevice::run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) {
   if (tasks.empty()) return fail(ErrorCode::InvalidArgument, "a job without tasks");
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(state_->mutex);
   const machine::Kick kick{tasks[0].address, tasks[0].words, static_cast<int32_t>(tasks.size()), 0};
-  const std::vector<machine::TaskReport> reports = PERAXIS_TRY(machine_.run(kick));
+  const std::vector<machine::TaskReport> reports = PERAXIS_TRY(state_->machine.run(kick));
   for (const machine::TaskReport& r : reports)
     counters.push_back({r.output_pixels, r.kernel_taps, r.input_channels, r.output_channels, r.depthwise});
   return {};

@@ -3,8 +3,7 @@
 // sync_to_device or a task's own write.
 #pragma once
 
-#include <deque>
-#include <mutex>
+#include <memory>
 
 #include "device/device.hpp"
 #include "machine/machine.hpp"
@@ -13,7 +12,7 @@ namespace peraxis::device {
 
 class MachineDevice final : public Device {
  public:
-  explicit MachineDevice(machine::Options options = {}) : machine_(options) {}
+  explicit MachineDevice(machine::Options options = {});
 
   std::string name() const override { return "sim"; }
   int64_t used_bytes() const override;
@@ -24,10 +23,9 @@ class MachineDevice final : public Device {
   Status run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) override;
 
  private:
-  mutable std::mutex mutex_;  // guards what follows
-  machine::Machine machine_;
-  std::deque<std::vector<uint8_t>> storage_;
-  int64_t next_address_ = 0x10000;
+  struct State;
+  class Mapping;
+  std::shared_ptr<State> state_;  // also of the buffers, which may outlive the device
 };
 
 }  // namespace peraxis::device

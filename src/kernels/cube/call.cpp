@@ -5,6 +5,7 @@
 
 #include "ir/shape.hpp"
 #include "kernels/context.hpp"
+#include "kernels/own_pool.hpp"
 
 namespace peraxis::kernels::cube {
 
@@ -168,9 +169,10 @@ Status run_op(const ir::Graph& graph, size_t op_index, std::span<const InputView
   for (size_t i = 0; i < outputs.size(); ++i)
     PERAXIS_TRY_NOTE(check_bytes(graph, call.op().outputs[i], outputs[i].layout, outputs[i].bytes.size()),
                      "in {}", graph.op_label(op_index));
-  if (auto moved = cube::run_moves(call, options)) return std::move(*moved);
-  if (cube::takes_surfaces(call)) return cube::run_surfaces(call, options);
-  if (cube::takes_pixels(call)) return cube::run_pixels(call, options);
+  const OwnPool pool(options);
+  if (auto moved = cube::run_moves(call, pool.options())) return std::move(*moved);
+  if (cube::takes_surfaces(call)) return cube::run_surfaces(call, pool.options());
+  if (cube::takes_pixels(call)) return cube::run_pixels(call, pool.options());
   return fail(ErrorCode::Unsupported, "{}: does not run on cubes that lie so", graph.op_label(op_index));
 }
 

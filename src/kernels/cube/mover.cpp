@@ -260,13 +260,13 @@ void Path::choose_inner(std::vector<Dimension>& dimensions) {
   outer_.erase(inner);
 }
 
-void Path::run(const uint8_t* from, uint8_t* to, int threads) const {
+void Path::run(const uint8_t* from, uint8_t* to, base::ThreadPool* pool) const {
   int64_t pieces = (count_ + kChunk - 1) / kChunk;
   for (const Loop& loop : outer_) pieces *= loop.size;
   int64_t bytes = 0;
   for (const Run& r : runs_) bytes += r.length;
   bytes *= pieces * std::min(count_, kChunk);
-  fast::Rows(bytes < kWorthThreads ? 1 : threads, pieces).run([&](int64_t first, int64_t last) {
+  fast::Rows(bytes < kWorthThreads ? nullptr : pool, pieces).run([&](int64_t first, int64_t last) {
     for (int64_t piece = first; piece < last; ++piece) run_piece(piece, from + from_, to + to_);
   });
 }

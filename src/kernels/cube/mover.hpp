@@ -26,7 +26,7 @@ class Path {
  public:
   // None when the joined dimension would list too many places.
   static std::optional<Path> make(const Move& move, const Layout& from, const Layout& to);
-  void run(const uint8_t* from, uint8_t* to, int threads) const;
+  void run(const uint8_t* from, uint8_t* to, base::ThreadPool* pool) const;
 
  private:
   // Bytes, neighbours on both sides.

@@ -382,8 +382,7 @@ std::optional<Status> run_moves(const Call& call, const Options& options) {
       fill_spare(output);
   }
   for (const Ready& move : *moves)
-    move.path.run(call.inputs[move.input].bytes.data(), call.outputs[move.output].bytes.data(),
-                  options.threads);
+    move.path.run(call.inputs[move.input].bytes.data(), call.outputs[move.output].bytes.data(), options.pool);
   return Status{};
 }
 

@@ -7,6 +7,7 @@
 #include "kernels/cube/lanes.hpp"
 #include "kernels/cube/mover.hpp"
 #include "kernels/fast/widen.hpp"
+#include "kernels/own_pool.hpp"
 
 namespace peraxis::kernels::cube {
 namespace {
@@ -72,8 +73,7 @@ Status run_pixels(const Call& call, const Options& options) {
   const int64_t out_bytes = output.bytes() / pixels;
   const int64_t block = std::clamp<int64_t>(kBlockBytes / std::max(in_bytes, out_bytes), 1, pixels);
   const int64_t blocks = (pixels + block - 1) / block;
-  Options single = options;
-  single.threads = 1;
+  const Options single = single_thread(options);
   fill_spare(call.outputs[0]);
   const auto run_block = [&](int64_t index) -> Status {
     const int64_t first = index * block;
@@ -105,7 +105,7 @@ Status run_pixels(const Call& call, const Options& options) {
     return {};
   };
   std::vector<Status> outcomes(static_cast<size_t>(blocks));
-  fast::Rows(options.threads, blocks).run([&](int64_t first, int64_t last) {
+  fast::Rows(options.pool, blocks).run([&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) outcomes[static_cast<size_t>(i)] = run_block(i);
   });
   for (Status& outcome : outcomes) PERAXIS_TRY(std::move(outcome));

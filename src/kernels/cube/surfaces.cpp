@@ -9,6 +9,7 @@
 #include "kernels/cube/lanes.hpp"
 #include "kernels/cube/mover.hpp"
 #include "kernels/fast/widen.hpp"
+#include "kernels/own_pool.hpp"
 
 namespace peraxis::kernels::cube {
 namespace {
@@ -117,10 +118,9 @@ void narrow(ir::Tensor& t, const std::vector<uint8_t>& data, int64_t first, int6
 
 class Surfaces {
  public:
-  Surfaces(const Call& call, const Options& options) : call_(call), options_(options) {
+  Surfaces(const Call& call, const Options& options) : call_(call), options_(single_thread(options)) {
     operands_ = std::min(operands_with_channels(call.op().kind), call.op().inputs.size());
     channels_ = last_of(call.output());
-    options_.threads = 1;
     graph_ = alone(call);
     for (size_t i = 0; i < operands_; ++i) {
       if (!call.has_input(i)) continue;
@@ -280,7 +280,7 @@ Status run_surfaces(const Call& call, const Options& options) {
   const Surfaces surfaces(call, options);
   std::vector<Status> outcomes(static_cast<size_t>(surfaces.count()));  // by first surface of a piece
   fill_spare(call.outputs[0]);
-  fast::Rows(options.threads, surfaces.count()).run([&](int64_t first, int64_t last) {
+  fast::Rows(options.pool, surfaces.count()).run([&](int64_t first, int64_t last) {
     outcomes[static_cast<size_t>(first)] = surfaces.run(first, last);
   });
   for (Status& outcome : outcomes) PERAXIS_TRY(std::move(outcome));

@@ -188,7 +188,7 @@ Status conv_2d(const Context& context) {
   const int64_t cols =
       touched(round_up(conv.output.w, kColumns), conv.stride_w, conv.kernel_w, conv.dilation_w);
   if (!worth_padding(conv, rows, cols)) return reference::conv_2d(context);
-  Rows pool(context.options.threads, conv.output.h);
+  Rows pool(context.options.pool, conv.output.h);
   const int64_t groups = conv.input.c / conv.depth;
   for (int64_t group = 0; group < groups; ++group) {
     const std::vector<int16_t> weights = pack_group(conv, group);

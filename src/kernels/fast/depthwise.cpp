@@ -123,7 +123,7 @@ Status depthwise_conv_2d(const Context& context) {
   const int64_t rows = touched(conv.output.h, conv.stride_h, conv.kernel_h, conv.dilation_h);
   const int64_t cols = touched(conv.output.w, conv.stride_w, conv.kernel_w, conv.dilation_w);
   if (!worth_padding(conv, rows, cols)) return reference::depthwise_conv_2d(context);
-  Rows pool(context.options.threads, conv.output.h);
+  Rows pool(context.options.pool, conv.output.h);
   if (has_avx2()) {
     const int64_t channels = (conv.output.c + kPairedChannels - 1) / kPairedChannels * kPairedChannels;
     const PairedTaps taps(conv, cols * channels, channels);

@@ -38,7 +38,7 @@ Status fully_connected(const Context& context) {
   const FullyConnected fc = PERAXIS_TRY(prepare_fully_connected(context));
   std::vector<int16_t> input(static_cast<size_t>(fc.batches * fc.depth));
   widen_run(fc.input_values, fc.batches * fc.depth, fc.type, fc.input_zero, input.data());
-  Rows(context.options.threads, fc.units).run([&](int64_t first, int64_t last) {
+  Rows(context.options.pool, fc.units).run([&](int64_t first, int64_t last) {
     const Dot best = best_dot();
     std::vector<int16_t> weights(static_cast<size_t>(fc.depth));
     for (int64_t unit = first; unit < last; ++unit) {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 
 #include "base/thread_pool.hpp"
 #include "kernels/convolution.hpp"
@@ -39,22 +37,18 @@ inline bool worth_padding(const Convolution& conv, int64_t rows, int64_t cols) {
   return rows <= room && cols <= room && rows * cols <= room;
 }
 
-// Runs fn(first, last) over the pieces of 0..count, on a pool of its own when more than one thread is asked
-// for. One object an operator call.
+// Runs fn(first, last) over the pieces of 0..count; without a pool on the thread that calls.
 class Rows {
  public:
-  Rows(int threads, int64_t count) : count_(count) {
-    const int64_t useful = std::min<int64_t>({threads, count, 64});
-    if (useful > 1) pool_.emplace(static_cast<int>(useful));
-  }
-  void run(const std::function<void(int64_t first, int64_t last)>& fn) {
-    if (!pool_) return fn(0, count_);
+  Rows(base::ThreadPool* pool, int64_t count) : count_(count), pool_(pool) {}
+  void run(const base::ThreadPool::Range& fn) const {
+    if (pool_ == nullptr) return fn(0, count_);
     pool_->parallel_ranges(0, count_, fn);
   }
 
  private:
   int64_t count_;
-  std::optional<base::ThreadPool> pool_;
+  base::ThreadPool* pool_;
 };
 
 // Whether the 256-bit integer paths can run here.

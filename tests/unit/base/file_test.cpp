@@ -41,6 +41,34 @@ TEST_F(File, round_trip_and_nothing_left_behind) {
   }
   EXPECT_EQ(files(), 1U);
 }
+TEST_F(File, what_the_check_refuses_is_not_there) {
+  const std::vector<uint8_t> bytes = {1, 2, 3};
+  std::vector<uint8_t> seen;
+  size_t files_then = 0;
+  const FileCheck look = [&](std::span<const uint8_t> stored) -> Status {
+    seen.assign(stored.begin(), stored.end());
+    files_then = files();
+    return {};
+  };
+  ASSERT_TRUE(write_file(folder_ / "a", bytes, look));
+  EXPECT_EQ(seen, bytes);
+  EXPECT_EQ(files_then, 1U) << "read back before the file has its name";
+  EXPECT_EQ(*read_file(folder_ / "a"), bytes);
+
+  const FileCheck refuse = [&](std::span<const uint8_t>) -> Status {
+    EXPECT_EQ(*read_file(folder_ / "a"), bytes);  // the old file is whole until the new one is right
+    return fail(ErrorCode::Internal, "not this");
+  };
+  for (const char* name : {"a", "b"}) {
+    const Status status = write_file(folder_ / name, std::vector<uint8_t>{9}, refuse);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "not this");
+  }
+  EXPECT_EQ(*read_file(folder_ / "a"), bytes);
+  EXPECT_EQ(files(), 1U) << "neither 'b' nor a temporary file";
+  EXPECT_FALSE(write_file("/dev/null", bytes, refuse));
+  EXPECT_TRUE(write_file("/dev/null", bytes, look));
+}
 TEST_F(File, keeps_permissions_and_links) {
   ASSERT_TRUE(write_file(folder_ / "real", "one"));
   ASSERT_EQ(chmod((folder_ / "real").c_str(), 0640), 0);

@@ -2,7 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
+#include <thread>
+#include <vector>
 
+#include "base/rng.hpp"
+#include "device/machine/machine_device.hpp"
 #include "device/open.hpp"
 #include "target/rk3588/registers.hpp"
 
@@ -32,9 +37,11 @@ TEST(NullDevice, RefusesEverythingByName) {
 TEST(MachineDevice, BuffersArePageAlignedZeroedAndApart) {
   auto device = *open_device("sim");
   int64_t end = 0;
+  std::vector<Buffer> kept;
   for (const int64_t size : {1, 4096, 5000, 64}) {
     const auto buffer = device->allocate(size, "b");
     ASSERT_TRUE(buffer);
+    kept.push_back(*buffer);
     EXPECT_EQ(buffer->address % 4096, 0U);
     EXPECT_GE(buffer->address, 0x10000U);
     EXPECT_GT(buffer->address, end);
@@ -44,6 +51,85 @@ TEST(MachineDevice, BuffersArePageAlignedZeroedAndApart) {
   }
   EXPECT_FALSE(device->allocate(0, "empty"));
   EXPECT_FALSE(device->allocate(int64_t{1} << 33, "huge"));
+}
+
+TEST(MachineDevice, BuffersGiveTheirMemoryBack) {
+  MachineDevice device;
+  const int64_t empty = device.used_bytes();
+  {
+    const Buffer a = *device.allocate(5000, "a");
+    EXPECT_EQ(device.used_bytes(), empty + 3 * 4096) << "two pages, and one that keeps the next buffer apart";
+    std::optional<Buffer> b = *device.allocate(100, "b");
+    const Buffer c = *device.allocate(100, "c");
+    const uint32_t address = b->address;
+    b->bytes[7] = 1;
+    ASSERT_TRUE(device.sync_to_device(*b, 0, 100));
+    const Buffer copy = *b;
+    b.reset();
+    EXPECT_EQ(device.used_bytes(), empty + 7 * 4096) << "a copy of the handle keeps it";
+    EXPECT_EQ(copy.bytes[7], 1);
+    b = *device.allocate(100, "elsewhere");
+    EXPECT_NE(b->address, address);
+  }
+  EXPECT_EQ(device.used_bytes(), empty);
+  const Buffer a = *device.allocate(5000, "a");
+  {
+    const Buffer b = *device.allocate(100, "b");
+    b.bytes[7] = 1;
+    ASSERT_TRUE(device.sync_to_device(b, 0, 100));
+  }
+  const Buffer again = *device.allocate(100, "again");
+  EXPECT_EQ(again.bytes[7], 0) << "its address is that of a buffer before it, its content is not";
+  // A whole address space again and again, also by pieces of many sizes.
+  base::Rng rng(1);
+  std::vector<Buffer> many;
+  for (int round = 0; round < 2000; ++round) {
+    if (!many.empty() && rng.one_in(2)) {
+      many.erase(many.begin() + rng.uniform(0, static_cast<int64_t>(many.size()) - 1));
+      continue;
+    }
+    auto buffer = device.allocate(rng.uniform(1, 100000), "piece");
+    ASSERT_TRUE(buffer) << buffer.error().text();
+    for (const Buffer& other : many)
+      ASSERT_TRUE(other.address + other.bytes.size() + 4096 <= buffer->address ||
+                  buffer->address + buffer->bytes.size() + 4096 <= other.address);
+    many.push_back(std::move(*buffer));
+  }
+}
+
+TEST(MachineDevice, AFullAddressSpaceSaysSoAndLosesNothing) {
+  MachineDevice device;
+  const Buffer a = *device.allocate(1000, "a");
+  const int64_t used = device.used_bytes();
+  const auto none = device.allocate((int64_t{1} << 32) - 70000, "b");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
+  EXPECT_NE(none.error().message.find("the largest gap has 4294893568"), std::string::npos)
+      << none.error().message;
+  EXPECT_EQ(device.used_bytes(), used);
+}
+
+// Also while jobs of other threads run, and after the device.
+TEST(MachineDevice, AnyOrderAndAnyThread) {
+  Buffer orphan;
+  {
+    MachineDevice device;
+    const int64_t empty = device.used_bytes();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&device] {
+        for (int i = 0; i < 500; ++i) {
+          const auto a = device.allocate(1 + i * 37 % 9000, "a"), b = device.allocate(64, "b");
+          ASSERT_TRUE(a && b);
+          ASSERT_TRUE(device.sync_to_device(*a, 0, 1));
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(device.used_bytes(), empty);
+    orphan = *device.allocate(10, "orphan");
+  }
+  orphan.bytes[9] = 1;
+  orphan = {};
 }
 
 TEST(MachineDevice, SyncChecksItsRange) {

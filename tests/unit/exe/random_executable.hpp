@@ -6,6 +6,7 @@
 
 #include "base/rng.hpp"
 #include "exe/executable.hpp"
+#include "exe/names.hpp"
 
 namespace peraxis::exe {
 
@@ -18,9 +19,10 @@ class RandomExecutable {
     e.compiler = "peraxis " + text(8);
     e.model = text(20);
     e.model_hash = rng_.next();
-    e.accuracy = text(5);
-    e.reference = text(12);
-    e.strategy = text(12);
+    e.target = one_of(target_names());
+    e.accuracy = one_of(accuracy_names());
+    e.reference = one_of(reference_names());
+    e.strategy = one_of(requested_names());
     e.graph = text(400);
     for (int32_t t = 0, n = below(4); t < n; ++t) e.constants.push_back({2 * t, data(pick(0, 60))});
     const int64_t words = pick(0, 60);
@@ -46,14 +48,28 @@ class RandomExecutable {
     for (int32_t n = below(4); n >= 0; --n) e.placements.push_back(placement(h, w));
     for (size_t p = 0; p < e.placements.size(); ++p) add_steps(e, static_cast<int32_t>(p));
     if (rng_.one_in(3)) add_packed(e, h, w);
-    for (int32_t n = below(3); n > 0; --n)
-      e.operators.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(50)});
-    e.layers.push_back({below(9), rng_.one_in(2) ? "npu" : "cpu", text(9), text(50), below(9),
-                        pick(0, INT64_MAX), rng_.one_in(2), certificate()});
+    add_records(e);
     return e;
   }
 
  private:
+  std::string one_of(Names names) {
+    return std::string(names[static_cast<size_t>(below(static_cast<int32_t>(names.size())))]);
+  }
+  // Of operators and layers, some with the reason of others: the same string, or only an equal one.
+  void add_records(Executable& e) {
+    std::vector<base::SharedText> reasons = {"", text(50), text(50)};
+    reasons.emplace_back(reasons[1].str());
+    const auto reason = [&] { return reasons[static_cast<size_t>(below(4))]; };
+    for (int32_t op = 0, n = below(9); op < n; ++op) {
+      const bool npu = rng_.one_in(2);
+      if (rng_.one_in(2))
+        e.operators.push_back({op, npu ? "npu" : "cpu", reason()});
+      else
+        e.layers.push_back({op, npu ? "npu" : "cpu", npu ? one_of(strategy_names()) : "", reason(), below(9),
+                            pick(0, INT64_MAX), rng_.one_in(2), certificate()});
+    }
+  }
   int64_t pick(int64_t low, int64_t high) { return rng_.uniform(low, high); }
   int32_t below(int32_t n) { return static_cast<int32_t>(rng_.uniform(0, n - 1)); }
   std::vector<ChannelCertificate> certificate() {

@@ -210,7 +210,10 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""),
               HasSubstr("tensor %1 where %0 comes next"));
   EXPECT_THAT(message("graph \"g\"\n\n%1 = tensor int8 [1] \"x\""), HasSubstr("in line 3"));
-  EXPECT_THAT(message("graph \"g\"\n%0 = tensor int4 [1] \"x\""), HasSubstr("'int4' is no tensor type"));
+  EXPECT_THAT(
+      message("graph \"g\"\n%0 = tensor int4 [1] \"x\""),
+      HasSubstr(
+          "tensor type 'int4' is not known; valid are float32, int32, uint8, int64, int8, int16, bool"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1 \"x\""), HasSubstr("a comma or ]"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [99999999999] \"x\""), HasSubstr("out of range"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] size(3) \"x\""), HasSubstr("no field 'size'"));
@@ -223,12 +226,13 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0) \"x\""), HasSubstr("not pairs"));
   EXPECT_THAT(message("graph \"g\"\n%0 = tensor int8 [1] const data(0g) \"x\""),
               HasSubstr("byte 0 is not hex"));
-  EXPECT_THAT(message("graph \"g\"\nconvolve(%0) -> (%1)"), HasSubstr("'convolve' is no operator"));
+  EXPECT_THAT(message("graph \"g\"\nconvolve(%0) -> (%1)"),
+              HasSubstr("operator 'convolve' is not known; valid are "));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) gamma(2)"), HasSubstr("no attribute 'gamma'"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) -> (%1) beta(two)"), HasSubstr("expected a number"));
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) (%1)"), HasSubstr("expected ->"));
   EXPECT_THAT(message("graph \"g\"\nadd(%0, %1) -> (%2) activation(tanh)"),
-              HasSubstr("'tanh' is no activation"));
+              HasSubstr("activation 'tanh' is not known; valid are none, relu, relu_n1_to_1, relu6"));
   EXPECT_THAT(message("graph \"g\"\ninputs(%0) outputs(%1)"), HasSubstr("expected the end of the line"));
 }
 

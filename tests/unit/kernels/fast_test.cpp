@@ -1,6 +1,7 @@
 // Every fast kernel against its reference on random layers: maps that are never square, channel counts on
 // both sides of the block sizes, every stride, dilation, group and type the operators allow.
 #include "base/rng.hpp"
+#include "base/thread_pool.hpp"
 #include "graphs.hpp"
 
 namespace peraxis::kernels {
@@ -127,6 +128,13 @@ void expect_equal_paths(const ir::Graph& graph, const std::vector<uint8_t>& inpu
       ASSERT_TRUE(fast) << "seed " << seed << ": " << fast.error().text();
       ASSERT_EQ(*fast, *expected) << "seed " << seed << ", " << threads << " threads";
     }
+    // The caller's threads, and none beside them.
+    static base::ThreadPool pool(3);
+    const int64_t before = base::ThreadPool::started();
+    const auto fast = run(graph, {input}, {Path::Fast, reference, 3, &pool});
+    ASSERT_TRUE(fast) << "seed " << seed << ": " << fast.error().text();
+    ASSERT_EQ(*fast, *expected) << "seed " << seed << ", a pool of the caller";
+    EXPECT_EQ(base::ThreadPool::started(), before);
   }
 }
 

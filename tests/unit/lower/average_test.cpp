@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "forms.hpp"
 #include "lower/device_op.hpp"
 #include "lower/window_sums.hpp"
 
@@ -56,7 +57,7 @@ TEST(AverageForms, Windows) {
   constexpr ir::Padding kValid = ir::Padding::Valid, kSame = ir::Padding::Same;
   for (const int32_t filter : {1, 2, 3, 5, 6, 7, 8, 31}) {
     const DeviceForm form =
-        device_form(pool(filter, 1, kValid, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
+        form_of(pool(filter, 1, kValid, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
     EXPECT_THAT(form.refusal, IsEmpty()) << filter;
     EXPECT_FALSE(form.ppu);
     ASSERT_EQ(form.averages.size(), 1U);
@@ -66,33 +67,32 @@ TEST(AverageForms, Windows) {
     EXPECT_EQ(form.slot_group, 64);
   }
   // Nine, six and four pixels.
-  EXPECT_EQ(device_form(pool(3, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
-  EXPECT_THAT(device_form(pool(9, 1, kSame, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
+  EXPECT_EQ(form_of(pool(3, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
+  EXPECT_THAT(form_of(pool(9, 1, kSame, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
               HasSubstr("15 different numbers of pixels; up to 10"));
   // Same padding that pads nothing, and a window larger than the map it covers.
-  EXPECT_THAT(device_form(pool(2, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
-  EXPECT_THAT(device_form(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(2, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
   // A stride beyond a convolution's: the PPU, whose rounding of ties shows with even windows.
-  EXPECT_TRUE(device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
-  EXPECT_THAT(
-      device_form(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
-      HasSubstr("PPU"));
-  EXPECT_TRUE(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
-  EXPECT_THAT(device_form(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
+  EXPECT_TRUE(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
+  EXPECT_THAT(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
+              HasSubstr("PPU"));
+  EXPECT_TRUE(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
+  EXPECT_THAT(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
               HasSubstr("stride 8x8 exceeds a convolution's 7"));
-  EXPECT_THAT(device_form(pool(32, 1, kValid, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
+  EXPECT_THAT(form_of(pool(32, 1, kValid, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
               HasSubstr("window 32x32"));
 }
 
 TEST(AverageForms, Means) {
-  EXPECT_THAT(device_form(mean({1, 7, 7, 20}, {1, 2}, {1, 20}, 0.08F), 0, false).refusal, IsEmpty());
-  EXPECT_THAT(device_form(mean({1, 7, 7, 20}, {3}, {1, 7, 7}, 0.08F), 0, false).refusal,
+  EXPECT_THAT(form_of(mean({1, 7, 7, 20}, {1, 2}, {1, 20}, 0.08F), 0, false).refusal, IsEmpty());
+  EXPECT_THAT(form_of(mean({1, 7, 7, 20}, {3}, {1, 7, 7}, 0.08F), 0, false).refusal,
               HasSubstr("it averages over dimension 3"));
   const ir::Graph large = mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.08F);
-  EXPECT_THAT(device_form(large, 0, true).refusal, HasSubstr("3136 pixels become one"));
-  EXPECT_EQ(device_form(large, 0, false).averages.size(), 2U);
+  EXPECT_THAT(form_of(large, 0, true).refusal, HasSubstr("3136 pixels become one"));
+  EXPECT_EQ(form_of(large, 0, false).averages.size(), 2U);
   // Output steps so fine that rounded means of parts would show.
-  EXPECT_THAT(device_form(mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.02F), 0, false).refusal,
+  EXPECT_THAT(form_of(mean({1, 56, 56, 20}, {1, 2}, {1, 20}, 0.02F), 0, false).refusal,
               HasSubstr("could be off by more than 1"));
 }
 
@@ -113,7 +113,7 @@ TEST(AverageForms, PlanesAsOtherRows) {
 
 TEST(AverageForms, Tasks) {
   const ir::Graph g = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
-  const DeviceForm form = device_form(g, 0, true);
+  const DeviceForm form = form_of(g, 0, true);
   MemoryPlan memory;
   const int32_t in = memory.add_activation(1), out = memory.add_activation(1);
   const auto tasks = lower_device_op(g, 0, form, {{{{in, 256}, 99, 32}}, {{out, 0}, 20, 32}, memory, {}});
@@ -126,6 +126,42 @@ TEST(AverageForms, Tasks) {
   EXPECT_EQ(std::tie(t.kernel_width, t.stride_x, t.out_width, t.out_height, t.weight_bytes),
             std::make_tuple(3, 2, 5, 4, 9 * 80));
   EXPECT_EQ(std::tie(t.input.allocation, t.input.offset, t.output.allocation), std::make_tuple(in, 256, out));
+}
+
+// Every image has the tasks of the first, moved, with the same constants; input and output may be parts of
+// one allocation. Each image alone, lowered at its own place, is the witness.
+TEST(AverageForms, ImagesShareConstants) {
+  constexpr int64_t kImages = 5;
+  const ir::Graph batch = pool(3, 2, ir::Padding::Valid, {kImages, 9, 11, 80}, {kImages, 4, 5, 80});
+  const ir::Graph one = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
+  const DeviceForm form = device_form(batch, 0, true);
+  MemoryPlan memory, memory_of_one;
+  const int32_t both = memory.add_activation(1);
+  ASSERT_EQ(memory_of_one.add_activation(1), both);
+  const CubeAt in{{both, 256}, 99 * kImages, 80}, out{{both, 900000}, 20 * kImages, 80};
+  const auto tasks = lower_device_op(batch, 0, form, {{in}, out, memory, {}});
+  ASSERT_TRUE(tasks) << tasks.error().text();
+  ASSERT_EQ(tasks->size(), static_cast<size_t>(kImages));
+  for (int64_t image = 0; image < kImages; ++image) {
+    CubeAt in_here = in, out_here = out;
+    in_here.address.offset += image * 99 * 16;
+    out_here.address.offset += image * 20 * 16;
+    MemoryPlan unused;
+    unused.add_activation(1);
+    MemoryPlan& own = image == 0 ? memory_of_one : unused;
+    const auto alone = lower_device_op(one, 0, form, {{in_here}, out_here, own, {}});
+    ASSERT_TRUE(alone) << alone.error().text();
+    const auto& t = std::get<rk3588::ConvTask>((*tasks)[static_cast<size_t>(image)]);
+    const auto& want = std::get<rk3588::ConvTask>(alone->front());
+    for (const auto& [got, wanted] : {std::pair{t.input, want.input},
+                                      {t.output, want.output},
+                                      {t.weights, want.weights},
+                                      {t.operands, want.operands}})
+      EXPECT_EQ(std::tie(got.allocation, got.offset), std::tie(wanted.allocation, wanted.offset));
+    EXPECT_EQ(std::tie(t.in_plane, t.out_plane, t.in_width, t.in_height, t.out_channels),
+              std::tie(want.in_plane, want.out_plane, want.in_width, want.in_height, want.out_channels));
+  }
+  EXPECT_EQ(memory.take_constants(), memory_of_one.take_constants());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // for the chip (docs/hardware/wdma.md#dummy-channels).
 #include <gtest/gtest.h>
 
+#include "graphs.hpp"
 #include "lower/convolution.hpp"
 
 namespace peraxis::lower {
@@ -13,18 +14,10 @@ using namespace rk3588;
 std::vector<ConvTask> tasks_of(ir::OpKind kind, int32_t channels,
                                const std::vector<std::vector<int32_t>>& sets) {
   ir::Graph graph;
-  const auto add = [&](std::vector<int32_t> shape, bool constant) {
-    ir::Tensor t;
-    t.shape = std::move(shape);
-    t.quant = {{0.1F}, {0}, 0};
-    t.is_constant = constant;
-    if (constant) t.data.resize(static_cast<size_t>(t.elements()));
-    graph.tensors.push_back(std::move(t));
-  };
   const bool depthwise = kind == ir::OpKind::DepthwiseConv2D;
-  add({1, 4, 6, channels}, false);
-  add(depthwise ? std::vector{1, 1, 1, channels} : std::vector{channels, 1, 1, channels}, true);
-  add({1, 4, 6, channels}, false);
+  add_tensor(graph, {1, 4, 6, channels}, false);
+  add_tensor(graph, depthwise ? std::vector{1, 1, 1, channels} : std::vector{channels, 1, 1, channels}, true);
+  add_tensor(graph, {1, 4, 6, channels}, false);
   graph.ops.push_back({kind, {0, 1}, {2}, ir::ConvAttributes{}});
   requant::LayerParams params;
   for (const std::vector<int32_t>& set : sets) {

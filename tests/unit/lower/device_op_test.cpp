@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "forms.hpp"
+
 namespace peraxis::lower {
 namespace {
 
@@ -14,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 std::string device_refusal(const ir::Graph& graph, size_t op, bool exact) {
-  return device_form(graph, op, exact).refusal;
+  return form_of(graph, op, exact).refusal;
 }
 
 int32_t add_tensor(ir::Graph& g, std::vector<int32_t> shape, float scale = 0.1F, int64_t zero_point = -5,
@@ -224,7 +226,7 @@ TEST(DeviceOps, Slices) {
   EXPECT_EQ(channel_order(slice({0, 1, 0, 0}, {1, 4, 5, 16}), 0, {}), ChannelOrder::Ordered);
   // Channels that a reader wants in order.
   g = slice({0, 0, 0, 20}, {1, 6, 5, 12});
-  DeviceForm ordered = device_form(g, 0, true);
+  DeviceForm ordered = form_of(g, 0, true);
   EXPECT_TRUE(order_by_tasks(g, 0, ordered));
   EXPECT_EQ(channel_order(g, 0, ordered), ChannelOrder::Ordered);
   // x[:, newaxis, :, 2, :] of a square map: the output's shape is that of a range of rows.
@@ -248,7 +250,7 @@ TEST(DeviceOps, Reshapes) {
   const auto reshape = [](std::vector<int32_t> in, std::vector<int32_t> out) {
     return one(ir::OpKind::Reshape, {std::move(in)}, {std::move(out)}, ir::NoAttributes{});
   };
-  const auto order = [](const ir::Graph& g) { return channel_order(g, 0, device_form(g, 0, true)); };
+  const auto order = [](const ir::Graph& g) { return channel_order(g, 0, form_of(g, 0, true)); };
   // A pixel keeps its channels: a view.
   for (const ir::Graph& g : {reshape({1, 1, 1, 40}, {1, 40}), reshape({1, 6, 5, 40}, {1, 30, 40}),
                              reshape({1, 30, 40}, {3, 2, 5, 40}), reshape({1, 100, 300, 8}, {30000, 8})}) {
@@ -262,7 +264,7 @@ TEST(DeviceOps, Reshapes) {
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
   EXPECT_EQ(order(g), ChannelOrder::Flat);
   EXPECT_THAT(misaligned(g, 0, {}), HasSubstr("the 40 channels of a pixel of 't0' do not follow"));
-  DeviceForm form = device_form(g, 0, true);
+  DeviceForm form = form_of(g, 0, true);
   EXPECT_TRUE(order_by_tasks(g, 0, form));
   EXPECT_EQ(channel_order(g, 0, form), ChannelOrder::Ordered);
   g = reshape({1, 32, 1, 4}, {1, 128});
@@ -388,7 +390,7 @@ TEST(DeviceOps, Arithmetic) {
 TEST(DeviceOps, Tables) {
   ir::Graph g = one(ir::OpKind::HardSwish, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, ir::NoAttributes{});
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
-  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal,
+  EXPECT_THAT(form_of(g, 0, true, {.tables = false}).refusal,
               HasSubstr("look-up tables were not to be used"));
   g.tensors[0].quant.scale[0] = 0;
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("'t0' has not one positive scale"));
@@ -399,9 +401,9 @@ TEST(DeviceOps, Tables) {
   // Arithmetic where it is allowed to be off by 1, the table where it is not.
   g = one(ir::OpKind::LeakyRelu, {{1, 4, 4, 16}}, {{1, 4, 4, 16}}, ir::LeakyReluAttributes{0.1F});
   g.tensors[0].quant.scale[0] = 0.0731F;
-  EXPECT_EQ(device_form(g, 0, false).table, nullptr);
-  EXPECT_NE(device_form(g, 0, true).table, nullptr);
-  EXPECT_THAT(device_form(g, 0, true, {.tables = false}).refusal,
+  EXPECT_EQ(form_of(g, 0, false).table, nullptr);
+  EXPECT_NE(form_of(g, 0, true).table, nullptr);
+  EXPECT_THAT(form_of(g, 0, true, {.tables = false}).refusal,
               HasSubstr("of 256 inputs would give another value"));
   // A function of one value when the other operand is one constant.
   g = one(ir::OpKind::Prelu, {{1, 4, 4, 16}, {1, 1, 1}}, {{1, 4, 4, 16}}, ir::NoAttributes{});
@@ -409,11 +411,11 @@ TEST(DeviceOps, Tables) {
   g.tensors[1].is_constant = true;
   g.tensors[1].data = {7};
   EXPECT_THAT(device_refusal(g, 0, true), IsEmpty());
-  EXPECT_EQ(device_inputs(g, 0, device_form(g, 0, true)), std::vector<int32_t>{0});
+  EXPECT_EQ(device_inputs(g, 0, form_of(g, 0, true)), std::vector<int32_t>{0});
   g.tensors[1].shape = {1, 1, 16};
   g.tensors[1].data.resize(16);
-  EXPECT_EQ(device_form(g, 0, false).table, nullptr);  // several values: an operand from memory
-  EXPECT_EQ(device_form(g, 0, true).table, nullptr);
+  EXPECT_EQ(form_of(g, 0, false).table, nullptr);  // several values: an operand from memory
+  EXPECT_EQ(form_of(g, 0, true).table, nullptr);
 }
 
 }  // namespace

@@ -114,5 +114,22 @@ TEST(MemoryPlan, RefusesMoreThanTheAddressSpace) {
   EXPECT_EQ(status.error().code, ErrorCode::OutOfMemory);
 }
 
+TEST(MemoryPlan, KeptApart) {
+  MemoryPlan plan;
+  const int32_t constant = plan.add_constant(std::vector<uint8_t>(10));
+  plan.at_least(constant, 1000);  // of no effect
+  const int32_t a = plan.add_activation(100), b = plan.add_activation(50);
+  plan.at_least(b, 200);
+  plan.at_least(b, 60);
+  plan.touch(a, 0);
+  plan.touch(b, 5);  // never alive together
+  plan.keep_apart(1000);
+  ASSERT_TRUE(plan.place());
+  EXPECT_EQ(plan.location(b).offset, 0);
+  EXPECT_EQ(plan.location(a).offset, 1216) << "behind 200 bytes and the gap, a multiple of 64";
+  EXPECT_EQ(plan.activation_bytes(), 1316);
+  EXPECT_EQ(plan.take_constants().size(), 10U);
+}
+
 }  // namespace
 }  // namespace peraxis::lower

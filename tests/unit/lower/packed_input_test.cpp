@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "graphs.hpp"
 #include "lower/convolution.hpp"
 #include "lower/parts.hpp"
 #include "target/rk3588/cost.hpp"
@@ -25,21 +26,14 @@ struct Shape {
 // A convolution with `pad` rows and columns all around.
 ir::Graph convolution(const Shape& s, ir::OpKind kind = ir::OpKind::Conv2D) {
   ir::Graph g;
-  const auto add = [&](std::vector<int32_t> shape, bool constant) {
-    ir::Tensor t;
-    t.shape = std::move(shape);
-    t.quant = {{0.1F}, {0}, 0};
-    t.is_constant = constant;
-    if (constant) t.data.resize(static_cast<size_t>(t.elements()));
-    g.tensors.push_back(std::move(t));
-  };
   const int32_t out_h = (s.h + 2 * s.pad - s.kernel) / s.stride + 1,
                 out_w = (s.w + 2 * s.pad - s.kernel) / s.stride + 1;
-  add({s.batch, s.h, s.w, s.c}, false);
-  add(kind == ir::OpKind::Conv2D ? std::vector{s.outputs, s.kernel, s.kernel, s.c}
-                                 : std::vector{1, s.kernel, s.kernel, s.outputs},
-      true);
-  add({s.batch, out_h, out_w, s.outputs}, false);
+  add_tensor(g, {s.batch, s.h, s.w, s.c}, false);
+  add_tensor(g,
+             kind == ir::OpKind::Conv2D ? std::vector{s.outputs, s.kernel, s.kernel, s.c}
+                                        : std::vector{1, s.kernel, s.kernel, s.outputs},
+             true);
+  add_tensor(g, {s.batch, out_h, out_w, s.outputs}, false);
   ir::ConvAttributes a;
   a.padding = ir::Padding::Valid;
   a.stride_h = a.stride_w = s.stride;
@@ -57,8 +51,10 @@ std::vector<ConvTask> tasks_of(const ir::Graph& graph, bool packed, const TileLi
   std::iota(params.sets[0].channels.begin(), params.sets[0].channels.end(), 0);
   params.sets[0].params.resize(static_cast<size_t>(g.out_c));
   MemoryPlan memory;
-  const auto lowered = lower_convolution(
-      graph, 0, {}, params, packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}), limits, memory, false);
+  const CostConstants cost;
+  const auto lowered =
+      lower_convolution(graph, 0, {}, params, packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}),
+                        {limits, cost}, memory, false);
   EXPECT_TRUE(lowered) << lowered.error().text();
   std::vector<ConvTask> tasks;
   if (lowered)

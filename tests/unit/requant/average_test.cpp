@@ -112,7 +112,7 @@ TEST(AverageParameters, Stages) {
 TEST(PpuAverage, DiffersInTiesOnly) {
   for (const int64_t side : {1, 2, 3, 4, 5, 6, 7, 8}) {
     const int64_t count = side * side;
-    const Certificate c =
+    const OperatorCertificate c =
         ppu_average(pool_goal(tensor(ir::DataType::Int8, 0.1F, 0), ir::Activation::None, count), side, side);
     EXPECT_EQ(c.values, 255 * count + 1);
     EXPECT_LE(c.max, 1);

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <climits>
+#include <cmath>
 
 #include "layers.hpp"
 #include "num/rounding.hpp"
+#include "requant/element.hpp"
 
 namespace peraxis::requant {
 namespace {
@@ -146,6 +149,117 @@ TEST(NearestOutCvt, StaysWithinHalfAStepOfTheGain) {
       EXPECT_NEAR(std::ldexp(cvt.scale, -cvt.shift) / gain, 1.0, std::exp2(-15)) << gain;
     }
   }
+}
+
+// OUT_CVT with the zero point inside is (product + offset * 2^shift) / 2^shift: up to 70 bits before the
+// shift.
+TEST(HardwareOutput, TheOffsetInsideIsTheOneOf128Bits) {
+  const auto model = [](int64_t product, int shift, int32_t offset, bool away) {
+    const num::int128 x = static_cast<num::int128>(product) + (static_cast<num::int128>(offset) << shift);
+    if (shift == 0) return num::saturate_int8(static_cast<int64_t>(x));
+    const num::int128 unit = static_cast<num::int128>(1) << shift;
+    num::int128 floor = x >> shift;
+    const num::int128 twice = 2 * (x - floor * unit);
+    if (twice > unit || (twice == unit && (away ? x > 0 : (floor & 1) != 0))) ++floor;
+    return num::saturate_int8(floor > 1000 ? 1000 : floor < -1000 ? -1000 : static_cast<int64_t>(floor));
+  };
+  const int64_t largest = int64_t{INT32_MAX} * 32767;
+  for (int shift = 0; shift <= 62; ++shift)
+    for (const int32_t offset : {-128, -127, -1, 0, 1, 2, 127}) {
+      std::vector<int64_t> products{0, 1, -1, largest, -largest - 32767};
+      if (shift > 0 && shift < 50)  // ties and their neighbours
+        for (const int64_t half : {int64_t{1}, int64_t{-1}, int64_t{3}, int64_t{-5}})
+          for (const int64_t near : {-1, 0, 1}) products.push_back(half * (int64_t{1} << (shift - 1)) + near);
+      for (const int64_t product : products)
+        for (const bool away : {false, true}) {
+          EXPECT_EQ(converted(product, shift, offset, away, {.offset_inside = true}),
+                    model(product, shift, offset, away))
+              << product << " / 2^" << shift << " + " << offset;
+          EXPECT_EQ(converted(product, shift, offset, true, {.offset_inside = true, .out_even = true}),
+                    model(product, shift, offset, false));
+        }
+    }
+}
+
+TEST(HardwareOutput, TheLargestShiftsOverflowNothing) {
+  rk3588::DpuParams dpu;
+  dpu.out_scale = 32767;
+  for (dpu.out_shift = 57; dpu.out_shift <= 62; ++dpu.out_shift)
+    for (dpu.out_offset = -128; dpu.out_offset < 128; dpu.out_offset += 15)
+      for (const int64_t raw : {int64_t{INT32_MIN}, int64_t{-1}, int64_t{0}, int64_t{INT32_MAX}})
+        // 2^31 * 2^15 is less than half of 2^57: the zero point is left.
+        EXPECT_EQ(hardware_output(dpu, {}, raw, {.offset_inside = true}), dpu.out_offset) << dpu.out_shift;
+}
+
+// Thresholds after two shifts of 62 bits have more than 128 bits: those no sum reaches stay on their side.
+TEST(HardwareThresholds, FarOnesAreBeyondEverySum) {
+  for (const int32_t first : {0, 1, 28, 29, 61, 62})
+    for (const int32_t second : {0, 1, 30, 61, 62})
+      for (const int32_t factor : {1, 3, 32767})
+        for (const bool relu : {false, true}) {
+          rk3588::DpuParams dpu;
+          dpu.multiply = true;
+          dpu.bs_shift = first;
+          dpu.out_shift = second;
+          dpu.out_scale = 3;
+          dpu.relu = relu;
+          dpu.bn_addend = relu ? INT32_MAX : 0;
+          ChannelParams params;
+          params.c = static_cast<int16_t>(factor);
+          const std::vector<int64_t> thresholds = hardware_thresholds(dpu, factor, -128, 127);
+          for (size_t i = 0; i < thresholds.size(); ++i) {
+            const int32_t q = -127 + static_cast<int32_t>(i);
+            SCOPED_TRACE(fmt::format("{} {} {} {} {}", first, second, factor, relu, q));
+            if (i > 0) {
+              ASSERT_LE(thresholds[i - 1], thresholds[i]);
+            }
+            for (const int64_t x :
+                 {int64_t{INT32_MIN}, int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{INT32_MAX}}) {
+              if (relu && q <= 0) continue;  // below the bound every sum is at it
+              // A sum that saturates on its way is no sum of a layer (stays_in_int32).
+              const int64_t v = num::shift_ties_even(x * factor, first);
+              if (v != num::saturate_int32(v) || v + dpu.bn_addend != num::saturate_int32(v + dpu.bn_addend))
+                continue;
+              ASSERT_EQ(x >= thresholds[i], hardware_output(dpu, params, x) >= q) << x;
+            }
+          }
+        }
+}
+
+TEST(NearestOutCvt, EveryGainHasOne) {
+  for (const double gain : {0.0, -1.0, 1e-300, 1e-30, 32767.4, 1e10, 1e30, 1e300, HUGE_VAL, std::nan("")}) {
+    const OutCvt cvt = nearest_out_cvt(gain);
+    EXPECT_GE(cvt.scale, 1) << gain;
+    EXPECT_LE(cvt.scale, 32767) << gain;
+    EXPECT_GE(cvt.shift, 0) << gain;
+    EXPECT_LE(cvt.shift, 62) << gain;
+    if (gain > 32767) {
+      EXPECT_EQ(std::ldexp(cvt.scale, -cvt.shift), 32767) << gain;
+    }
+  }
+}
+
+// 2^32 + 512 in a float: not 512, which is what is left of it in 32 bits.
+TEST(ElementParameters, SteepSlopesAreRefused) {
+  ir::Graph graph;
+  for (const char* name : {"x", "y"}) {
+    ir::Tensor t;
+    t.name = name;
+    t.type = ir::DataType::Int8;
+    t.shape = {1, 1, 1, 16};
+    t.quant = {{0.1F}, {0}, 0};
+    graph.tensors.push_back(t);
+  }
+  graph.inputs = {0};
+  graph.outputs = {1};
+  for (const float alpha : {4294967808.0F, -4294967808.0F, 1e10F, 1e38F, HUGE_VALF, std::nanf("")}) {
+    graph.ops = {{ir::OpKind::LeakyRelu, {0}, {1}, ir::LeakyReluAttributes{alpha}}};
+    const auto params = element_parameters(graph, 0);
+    ASSERT_FALSE(params) << alpha;
+    EXPECT_EQ(params.error().code, ErrorCode::Unsupported);
+  }
+  graph.ops = {{ir::OpKind::LeakyRelu, {0}, {1}, ir::LeakyReluAttributes{0.5F}}};
+  EXPECT_TRUE(element_parameters(graph, 0));
 }
 
 }  // namespace
