@@ -26,6 +26,8 @@ bool shows(char32_t c) {
          std::ranges::none_of(kHidden, [c](const Range& r) { return c >= r.first && c <= r.last; });
 }
 
+constexpr std::array<char32_t, 5> kLeast{0, 0, 0x80, 0x800, 0x10000};  // character of so many bytes
+
 // One character of UTF-8, or one byte that belongs to none.
 struct Character {
   char32_t value = 0;
@@ -44,8 +46,8 @@ Character first_of(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return {lead, 1, false};
     value = value << 6 | (byte(i) & 0x3FU);
   }
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};  // no longer form than needed
   const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
+  // No longer form than needed.
   if (value < kLeast[bytes] || value > 0x10FFFF || surrogate) return {lead, 1, false};
   return {value, bytes, true};
 }

@@ -235,6 +235,26 @@ Result<ir::Attributes> batch_matmul(const tfl::Operator& op) {
   return ir::Attributes{ir::BatchMatmulAttributes{source->adj_x(), source->adj_y()}};
 }
 
+Result<ir::Attributes> cumsum(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::CumsumOptions>(op));
+  if (source == nullptr) return ir::Attributes{ir::CumSumAttributes{}};
+  return ir::Attributes{ir::CumSumAttributes{source->exclusive(), source->reverse()}};
+}
+
+Result<ir::Attributes> gelu(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::GeluOptions>(op));
+  return ir::Attributes{ir::GeluAttributes{source != nullptr && source->approximate()}};
+}
+
+Result<ir::Attributes> l2_normalization(const tfl::Operator& op) {
+  const auto* source = PERAXIS_TRY(options<tfl::L2NormOptions>(op));
+  if (source != nullptr && source->fused_activation_function() != tfl::ActivationFunctionType::NONE) {
+    return fail(ErrorCode::InvalidModel, "the fused activation {}; LiteRT takes none here",
+                tfl::EnumNameActivationFunctionType(source->fused_activation_function()));
+  }
+  return ir::Attributes{ir::NoAttributes{}};
+}
+
 Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const tfl::Operator& op) {
   switch (kind) {
     case ir::OpKind::Add:
@@ -279,6 +299,12 @@ Result<ir::Attributes> read_attributes(const File& file, ir::OpKind kind, const 
       return mirror_pad(op);
     case ir::OpKind::BatchMatmul:
       return batch_matmul(op);
+    case ir::OpKind::CumSum:
+      return cumsum(op);
+    case ir::OpKind::Gelu:
+      return gelu(op);
+    case ir::OpKind::L2Normalization:
+      return l2_normalization(op);
     case ir::OpKind::DetectionPostProcess:
       return read_detection(PERAXIS_TRY(file.custom_options(op)));
     case ir::OpKind::Sub:

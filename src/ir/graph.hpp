@@ -151,6 +151,15 @@ struct BatchMatmulAttributes {
   bool adj_x = false, adj_y = false;  // the last two dimensions of that operand are swapped
   bool operator==(const BatchMatmulAttributes&) const = default;
 };
+struct CumSumAttributes {
+  bool exclusive = false;  // a value is not part of its own sum
+  bool reverse = false;    // sums begin at the other end
+  bool operator==(const CumSumAttributes&) const = default;
+};
+struct GeluAttributes {
+  bool approximate = false;  // around tanh, else around erfc
+  bool operator==(const GeluAttributes&) const = default;
+};
 struct DetectionAttributes {  // the custom operator TFLite_Detection_PostProcess
   int32_t max_detections = 1, max_classes_per_detection = 1, detections_per_class = 100, num_classes = 1;
   bool use_regular_nms = false;
@@ -164,7 +173,7 @@ using Attributes =
                  ConcatenationAttributes, SoftmaxAttributes, ReduceAttributes, StridedSliceAttributes,
                  SplitAttributes, ResizeAttributes, LeakyReluAttributes, TransposeConvAttributes,
                  BlockAttributes, GatherAttributes, PackAttributes, SqueezeAttributes, MirrorPadAttributes,
-                 BatchMatmulAttributes, DetectionAttributes>;
+                 BatchMatmulAttributes, CumSumAttributes, GeluAttributes, DetectionAttributes>;
 
 enum class OpKind : uint8_t {
 #define PERAXIS_OP(kind, name, code, attributes) kind,

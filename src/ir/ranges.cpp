@@ -114,6 +114,8 @@ std::vector<int32_t> handed_on(const Op& op) {
     case OpKind::ReduceMax:
     case OpKind::ReduceMin:
     case OpKind::ResizeNearestNeighbor:
+    case OpKind::Reverse:
+    case OpKind::Tile:
       return {op.inputs[0]};
     case OpKind::Split:
       return {op.inputs[1]};
@@ -136,6 +138,9 @@ std::optional<RealRange> computed(const Op& op, const std::vector<RealRange>& of
     case OpKind::Logistic:
     case OpKind::Softmax:
       return RealRange{0, 1};
+    case OpKind::Cos:
+    case OpKind::L2Normalization:
+    case OpKind::Sin:
     case OpKind::Tanh:
       return RealRange{-1, 1};
     case OpKind::Relu:

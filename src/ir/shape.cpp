@@ -385,6 +385,23 @@ Result<std::vector<int64_t>> transpose_permutation(const Graph& graph, const Op&
   return transpose_permutation(values, static_cast<int64_t>(input.shape.size()));
 }
 
+Result<std::vector<int64_t>> reverse_axes(const Graph& graph, const Op& op) {
+  const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 0));
+  PERAXIS_TRY(input_tensor(graph, op, 1));
+  const std::vector<int32_t> values = PERAXIS_TRY(constant_int32(graph, op.inputs[1], "the axes input"));
+  std::vector<int64_t> axes;
+  for (const int32_t value : values)
+    axes.push_back(PERAXIS_TRY(normalize_axis(value, static_cast<int64_t>(input.shape.size()))));
+  std::ranges::sort(axes);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] == axes[0] + static_cast<int64_t>(i)) continue;
+    return fail(ErrorCode::Unsupported, "the axes {} are not neighbours, each once; LiteRT takes no others",
+                shape_text(axes));
+  }
+  if (axes.empty()) return fail(ErrorCode::InvalidModel, "the axes input names no axis");
+  return axes;
+}
+
 Result<int64_t> split_axis(const Graph& graph, const Op& op) {
   const Tensor& input = *PERAXIS_TRY(input_tensor(graph, op, 1));
   const std::vector<int32_t> values = PERAXIS_TRY(constant_int32(graph, op.inputs[0], "the axis input"));

@@ -88,6 +88,8 @@ Result<ResolvedSlice> resolve_strided_slice(const Graph& graph, const Op& op);
 Result<std::vector<AxisPadding>> pad_amounts(const Graph& graph, const Op& op);
 Result<std::vector<int64_t>> reduce_axes(const Graph& graph, const Op& op);
 Result<std::vector<int64_t>> transpose_permutation(const Graph& graph, const Op& op);
+// Axes of REVERSE_V2 in rising order: one or more neighbours, as LiteRT takes them.
+Result<std::vector<int64_t>> reverse_axes(const Graph& graph, const Op& op);
 Result<int64_t> split_axis(const Graph& graph, const Op& op);          // 0..rank-1 of the input
 Result<int64_t> concatenation_axis(const Graph& graph, const Op& op);  // 0..rank-1 of the output
 

@@ -76,6 +76,11 @@ void visit_fields(Visit&& visit, T& a) {
   } else if constexpr (std::is_same_v<Type, BatchMatmulAttributes>) {
     visit("adj_x", a.adj_x);
     visit("adj_y", a.adj_y);
+  } else if constexpr (std::is_same_v<Type, CumSumAttributes>) {
+    visit("exclusive", a.exclusive);
+    visit("reverse", a.reverse);
+  } else if constexpr (std::is_same_v<Type, GeluAttributes>) {
+    visit("approximate", a.approximate);
   } else if constexpr (std::is_same_v<Type, DetectionAttributes>) {
     visit("max_detections", a.max_detections);
     visit("max_classes_per_detection", a.max_classes_per_detection);

@@ -232,6 +232,9 @@ bool only_moves_data(const Graph& graph, const Op& op) {
     case OpKind::Pad:
     case OpKind::PadV2:
     case OpKind::Reshape:
+    case OpKind::Reverse:
+    case OpKind::Select:
+    case OpKind::Tile:
     case OpKind::ResizeNearestNeighbor:
     case OpKind::Shape:
     case OpKind::Slice:

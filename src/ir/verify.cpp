@@ -164,6 +164,16 @@ Status verify_rule(const rules::OpView& view) {
     case OpKind::Abs:
     case OpKind::Neg:
       return rules::verify_sign(view);
+    case OpKind::Cos:
+    case OpKind::Elu:
+    case OpKind::Gelu:
+    case OpKind::Log:
+    case OpKind::Sin:
+      return rules::verify_function(view);
+    case OpKind::L2Normalization:
+      return rules::verify_l2_normalization(view);
+    case OpKind::LogSoftmax:
+      return rules::verify_log_softmax(view);
     case OpKind::Mean:
     case OpKind::Sum:
     case OpKind::ReduceMax:
@@ -220,6 +230,19 @@ Status verify_rule(const rules::OpView& view) {
       return rules::verify_fill(view);
     case OpKind::Range:
       return rules::verify_range(view);
+    case OpKind::Tile:
+      return rules::verify_tile(view);
+    case OpKind::Reverse:
+      return rules::verify_reverse(view);
+    case OpKind::Select:
+      return rules::verify_select(view);
+    case OpKind::CumSum:
+      return rules::verify_cumsum(view);
+    case OpKind::ScatterNd:
+      return rules::verify_scatter_nd(view);
+    case OpKind::NonMaxSuppressionV4:
+    case OpKind::NonMaxSuppressionV5:
+      return rules::verify_non_max_suppression(view);
     case OpKind::DetectionPostProcess:
       return rules::verify_detection(view);
   }

@@ -24,6 +24,9 @@ constexpr std::array kAbs = {Float32, Int8, Int16, Int32};
 constexpr std::array kNeg = {Float32, Int8, Int32, Int64};
 constexpr std::array kArg = {Float32, Int8, UInt8, Int32};
 constexpr std::array kRange = {Float32, Int32, Int64};
+constexpr std::array kFloat = {Float32};
+constexpr std::array kSignedByte = {Float32, Int8};
+constexpr std::array kScattered = {Float32, Bool, Int8, UInt8, Int32, Int64};
 constexpr std::array kDetection = {Float32, UInt8};
 
 }  // namespace

@@ -8,8 +8,9 @@
 namespace peraxis::kernels {
 
 struct KernelFacts {
-  std::span<const ir::DataType> types;  // of the data: the first input that is no constant
-  const char* note;                     // what the types alone do not say; may be empty
+  std::span<const ir::DataType>
+      types;         // of the data: the first input that is no constant, condition or index
+  const char* note;  // what the types alone do not say; may be empty
 };
 
 KernelFacts kernel_facts(ir::OpKind kind);

@@ -32,6 +32,9 @@ constexpr int64_t kMostImages = 256;
 // Operators whose tasks look at one image, as if there were no other.
 constexpr std::array kImageByImage = {&kMaxPool, &kAveragePool, &kMean, &kResizeNearest, &kPad, &kPadV2};
 
+// Names of an image's own maps while no image has been chosen.
+constexpr int32_t kInput = -2, kOutput = -3;
+
 // The same tasks for every image, with the same constants and scratch memory; images lie one behind the other
 // in each surface.
 Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir::Graph& graph, size_t index,
@@ -42,7 +45,6 @@ Result<std::vector<rk3588::Task>> lower_images(const DeviceOp& device, const ir:
     return graph.tensor(t).elements() / graph.tensor(t).shape.back() / images;
   };
   // Input and output may be parts of one allocation: names of their own tell which is which.
-  constexpr int32_t kInput = -2, kOutput = -3;
   DevicePlaces any{places.inputs, places.output, places.memory, places.first_slots, places.layouts};
   any.inputs[0].address = {kInput, 0};
   any.output.address = {kOutput, 0};

@@ -13,8 +13,9 @@ using Kind = ir::OpKind;
 
 constexpr std::array kKinds = {Kind::Logistic,  Kind::Tanh,      Kind::HardSwish, Kind::Relu,     Kind::Relu6,
                                Kind::ReluN1To1, Kind::LeakyRelu, Kind::Prelu,     Kind::Quantize, Kind::Exp,
-                               Kind::Sqrt,      Kind::Rsqrt,     Kind::Abs,       Kind::Neg,      Kind::Add,
-                               Kind::Sub,       Kind::Mul,       Kind::Maximum,   Kind::Minimum};
+                               Kind::Sqrt,      Kind::Rsqrt,     Kind::Log,       Kind::Elu,      Kind::Gelu,
+                               Kind::Abs,       Kind::Neg,       Kind::Add,       Kind::Sub,      Kind::Mul,
+                               Kind::Maximum,   Kind::Minimum};
 
 Result<DeviceForm> form_of(const ir::Graph& graph, std::span<const size_t> ops, int32_t input) {
   DeviceForm form;

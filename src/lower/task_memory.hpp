@@ -1,6 +1,6 @@
 // Which memory a task touches, in the terms of its own fields: every address, and where it is read or written
-// up to. Whole groups of channels are written whatever the layer has (npu/corrections.md 7.2 item 16), so
-// this is more than the tensors that the task is made for.
+// up to. Whole groups of channels are written whatever the layer has (docs/hardware/wdma.md#dummy-channels),
+// so this is more than the tensors that the task is made for.
 #pragma once
 
 #include <cstdint>

@@ -29,13 +29,14 @@ inline Multiplier quantize_multiplier(double x) {
   return {static_cast<int32_t>(mantissa), exponent};
 }
 
-// LiteRT's MultiplyByQuantizedMultiplier with two roundings; the left shift wraps as LiteRT's does
-// (docs/arithmetic.md#two-roundings).
+// LiteRT's MultiplyByQuantizedMultiplier with two roundings; the left shift wraps as LiteRT's does, and
+// shifts beyond 31 are those of x86 (docs/arithmetic.md#two-roundings).
 constexpr int32_t multiply_two_roundings(int32_t x, Multiplier m) {
   const int left = m.exponent > 0 ? (m.exponent & 31) : 0;
   const int right = m.exponent < 0 ? -m.exponent : 0;
   const int32_t shifted = wrap_int32(static_cast<int64_t>(static_cast<uint64_t>(int64_t{x}) << left));
-  return static_cast<int32_t>(shift_ties_away(doubling_high_mul_saturating(shifted, m.mantissa), right));
+  return static_cast<int32_t>(
+      shift_ties_away_as_x86(doubling_high_mul_saturating(shifted, m.mantissa), right));
 }
 
 // LiteRT's product for int16 activations: an int64 accumulator, the mantissa rounded to 15 bits, one rounding

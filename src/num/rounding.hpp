@@ -30,6 +30,14 @@ constexpr int64_t shift_ties_away(int64_t x, int n) {
   return q + ((r > half || (r == half && x >= 0)) ? 1 : 0);
 }
 
+// The same for any n, also below 0 and beyond 31, where LiteRT's C++ has no defined result: what its code
+// gives on x86, which shifts an int32 by n modulo 32 and makes the mask of the rest from n modulo 64.
+constexpr int64_t shift_ties_away_as_x86(int32_t x, int n) {
+  const auto mask = static_cast<int32_t>(static_cast<uint32_t>((uint64_t{1} << (n & 63)) - 1));
+  const int32_t threshold = (mask >> 1) + (x < 0 ? 1 : 0);
+  return int64_t{x >> (n & 31)} + ((x & mask) > threshold ? 1 : 0);
+}
+
 // x / 2^n to the nearest integer, ties towards plus infinity. n in 0..62.
 constexpr int64_t shift_ties_up(int64_t x, int n) {
   if (n == 0) return x;

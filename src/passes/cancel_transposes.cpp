@@ -27,7 +27,12 @@ bool works_value_by_value(ir::OpKind kind) {
     case ir::OpKind::Logistic:
     case ir::OpKind::Tanh:
     case ir::OpKind::HardSwish:
+    case ir::OpKind::Elu:
     case ir::OpKind::Exp:
+    case ir::OpKind::Gelu:
+    case ir::OpKind::Log:
+    case ir::OpKind::Sin:
+    case ir::OpKind::Cos:
     case ir::OpKind::Sqrt:
     case ir::OpKind::Rsqrt:
     case ir::OpKind::Abs:

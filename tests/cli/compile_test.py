@@ -1,4 +1,6 @@
 """What `compile --json` and `plan --json` say of the executable: partitions, crossings, memory."""
+import os
+import pathlib
 import unittest
 
 import numpy as np
@@ -6,6 +8,8 @@ from harness import CliTest, ModelBuilder, conv_model, litert, schema
 
 Builtin, Options = schema.BuiltinOperator, schema.BuiltinOptions
 SHAPE = (1, 6, 5, 32)
+SHARED = pathlib.Path(os.environ.get("PERAXIS_SHARED") or pathlib.Path(__file__).resolve().parents[3] / "shared")
+REPORTED = SHARED / "models" / "reports" / "e07_cpu_chain_compiled_softmax20.tflite"
 
 
 def convolution(m, source, name, seed):
@@ -65,6 +69,16 @@ class CompiledFiles(CliTest):
         self.succeeds("run", "m.pax", "--input", "0=x.npy", "--output-dir", "o")
         np.testing.assert_array_equal(np.load(self.dir / "o/0.npy"), litert(softmaxes(300), [x])[0])
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["m.pax", "m.tflite", "o", "x.npy"])
+
+    def test_reported_chain(self):
+        """A report's model, with LiteRT's outputs beside it."""
+        if not REPORTED.exists():
+            self.skipTest(f"no {REPORTED}")
+        self.succeeds("compile", str(REPORTED), "-o", "m.pax", "--accuracy", "exact")
+        golden = np.load(REPORTED.with_suffix(".npz"))
+        self.save("x.npy", golden["i0_0"])
+        self.succeeds("run", "m.pax", "--input", "0=x.npy", "--output-dir", "o")
+        np.testing.assert_array_equal(np.load(self.dir / "o/0.npy"), golden["o0_0"])
 
     def test_a_file_that_cannot_be_written_leaves_nothing(self):
         model = self.write("m.tflite", softmaxes(3))

@@ -65,9 +65,8 @@ class ForeignText(CliTest):
     def clean(self, data, what):
         """UTF-8 without control, format and separator characters but for line ends, no line begun by a name."""
         text = data.decode("utf-8")
-        for c in text:
-            if c != "\n":
-                self.assertNotIn(unicodedata.category(c), ("Cc", "Cf", "Zl", "Zp", "Cs"), f"{what}: {c!r} in {text!r}")
+        hidden = {c for c in set(text) - {"\n"} if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")}
+        self.assertEqual(hidden, set(), what)
         for line in text.split("\n"):
             self.assertIsNone(re.match(r"\W*FORGED|peraxis: error: FORGED", line), f"{what}: {line!r}")
         return text

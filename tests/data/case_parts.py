@@ -39,3 +39,11 @@ def like(tensor, shape, dtype=None):
     if tensor.scale is not None:
         made.zero = tensor.zero
     return made
+
+
+def all_of(cases, tensor):
+    """Every stored value of an 8-bit tensor, in a tensor of 256; else random ones."""
+    if tensor.dtype not in ("int8", "uint8"):
+        return feeds_of(cases, [tensor])
+    info = np.iinfo(tensor.dtype)
+    return [[np.arange(info.min, info.max + 1).astype(tensor.dtype).reshape(tensor.shape)]]

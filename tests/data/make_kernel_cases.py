@@ -124,13 +124,13 @@ class Cases:
             return self.rng.choice([info.min, info.max], tensor.shape).astype(tensor.dtype)
         return self.rng.integers(info.min, info.max + 1, tensor.shape).astype(tensor.dtype)
 
-    def add(self, name, code, options, inputs, outputs, feeds=None, custom=None):
+    def add(self, name, code, options, inputs, outputs, feeds=None, custom=None, resolver=OpResolverType.BUILTIN_REF):
         """Builds, runs and stores a model; `feeds` replaces the random input sets."""
         kind = type(options).__name__[:-1] if options is not None else "NONE"
         options_type = getattr(schema.BuiltinOptions, kind)
         model = build(code, options_type, options, inputs, outputs, custom)
         live = [t for t in inputs if t is not None and t.data is None]
-        interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+        interpreter = Interpreter(model_content=model, experimental_op_resolver_type=resolver,
                                   num_threads=1)
         interpreter.allocate_tensors()
         if feeds is None:

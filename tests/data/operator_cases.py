@@ -11,9 +11,11 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 from flatbuffers import flexbuffers
 
-from case_parts import EVERY_TYPE, OP, QUANTIZED, SHAPES, feeds_of, like, real, values
+from case_parts import EVERY_TYPE, OP, QUANTIZED, SHAPES, all_of, feeds_of, like, real, values
+from function_cases import OPTIMISED, computed_weights, dead_scales, functions, normalizations
 from make_kernel_cases import NONE, RELU, RELU6, RELU_N1, SAME, VALID, Cases, Tensor, build, constant, options, spatial  # noqa: F401
 from movement_cases import blocks, indexing, makers, movement, slices
+from sequence_cases import sequences, sums, suppressions
 
 
 def binary(cases, count):
@@ -83,14 +85,6 @@ def differences(cases, count):
         y = cases.activation(np.broadcast_shapes(tuple(a), tuple(b)), dtype, low=0.02, high=4)
         cases.add("squared_difference_%s_%d" % (dtype, i), OP.SQUARED_DIFFERENCE, options("SquaredDifferenceOptions"),
                   [x, z], [y], feeds_of(cases, [x, z]))
-
-
-def all_of(cases, tensor):
-    """Every stored value of an 8-bit tensor, in a tensor of 256; else random ones."""
-    if tensor.dtype not in ("int8", "uint8"):
-        return feeds_of(cases, [tensor])
-    info = np.iinfo(tensor.dtype)
-    return [[np.arange(info.min, info.max + 1).astype(tensor.dtype).reshape(tensor.shape)]]
 
 
 def activations(cases, count):
@@ -168,7 +162,7 @@ def conversions(cases, count):
 
 
 def reductions(cases, count):
-    rows = (("mean", OP.MEAN, ("float32", "int16")), ("sum", OP.SUM, ("float32", "int32", "int64", "uint8")),
+    rows = (("mean", OP.MEAN, ("float32", "int16")), ("sum", OP.SUM, ("float32", "int32", "int64", "uint8", "int8", "int16")),
             ("reduce_max", OP.REDUCE_MAX, EVERY_TYPE), ("reduce_min", OP.REDUCE_MIN, EVERY_TYPE))
     for name, code, types in rows:
         for i in range(count):
@@ -183,8 +177,10 @@ def reductions(cases, count):
             if dtype in QUANTIZED and not name.startswith("reduce"):
                 y.scale = np.float32(x.scale * cases.choice(1.0, 0.3, 1.7, 20))
                 y.zero = np.array([cases.zero(dtype)])
+            # The reference kernel of SUM reads int8 and int16 as uint8.
+            how = dict(resolver=OPTIMISED) if name == "sum" and dtype in ("int8", "int16") else {}
             cases.add("%s_%s_%d" % (name, dtype, i), code, options("ReducerOptions", keepDims=keep), [x, constant(axes)], [y],
-                      feeds_of(cases, [x]))
+                      feeds_of(cases, [x]), **how)
 
 
 def ranking(cases, count):
@@ -391,7 +387,9 @@ def detections(cases, count):
 FAMILIES = ((binary, 6, 18), (extremum, 6, 6), (quotients, 5, 15), (differences, 3, 9), (activations, 4, 12), (roots, 3, 9),
             (prelu, 3, 9), (conversions, 11, 33), (reductions, 6, 18), (ranking, 6, 12), (movement, 7, 14), (slices, 14, 42), (indexing, 7, 21),
             (blocks, 6, 15), (makers, 7, 14), (resizes, 8, 24), (matmuls, 6, 18), (convolutions, 12, 36), (transposed, 8, 24),
-            (dense, 6, 12), (maps, 5, 15), (detections, 6, 18))
+            (dense, 6, 12), (maps, 5, 15), (detections, 6, 18),
+            (functions, 4, 16), (normalizations, 6, 18), (sequences, 7, 21), (sums, 6, 18), (suppressions, 5, 15),
+            (dead_scales, 6, 24), (computed_weights, 4, 12))
 
 
 def main():

@@ -50,6 +50,8 @@ Case finished(Builder& b, uint64_t seed, int32_t in, std::vector<int32_t> output
 
 ir::Attributes attributes_of(Builder& b, OpKind kind) {
   switch (kind) {
+    case OpKind::Gelu:
+      return ir::GeluAttributes{b.rng().one_in(2)};
     case OpKind::LeakyRelu:
       return ir::LeakyReluAttributes{static_cast<float>(b.rng().uniform_real(-0.5, 1.5))};
     case OpKind::Add:
@@ -133,9 +135,10 @@ void expect_equal(const Case& test, const exe::Executable& executable) {
 
 TEST(Tables, EveryValueOfEveryOperator) {
   for (const OpKind kind :
-       {OpKind::Logistic, OpKind::Tanh, OpKind::HardSwish, OpKind::Relu, OpKind::Relu6, OpKind::ReluN1To1,
-        OpKind::LeakyRelu, OpKind::Prelu, OpKind::Quantize, OpKind::Exp, OpKind::Sqrt, OpKind::Rsqrt,
-        OpKind::Abs, OpKind::Neg, OpKind::Add, OpKind::Sub, OpKind::Mul, OpKind::Maximum, OpKind::Minimum}) {
+       {OpKind::Logistic,  OpKind::Tanh,  OpKind::HardSwish, OpKind::Relu,   OpKind::Relu6, OpKind::ReluN1To1,
+        OpKind::LeakyRelu, OpKind::Prelu, OpKind::Quantize,  OpKind::Exp,    OpKind::Sqrt,  OpKind::Rsqrt,
+        OpKind::Log,       OpKind::Elu,   OpKind::Gelu,      OpKind::Abs,    OpKind::Neg,   OpKind::Add,
+        OpKind::Sub,       OpKind::Mul,   OpKind::Maximum,   OpKind::Minimum}) {
     int64_t ran = 0;
     for (uint64_t i = 0; i < kDraws && !HasFailure(); ++i) {
       const Case test = one_operator(kind, first_seed(960'000 + i));

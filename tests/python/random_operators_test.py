@@ -118,6 +118,21 @@ def test_a_shape_computed_at_run_time(tmp_path):
         assert [a.tobytes() for a in got] == [b.tobytes() for b in want]
 
 
+@pytest.mark.parametrize("approximate", [False, True])
+def test_gelu_of_floats_is_close(approximate, tmp_path):
+    """LiteRT takes polynomials of another library for float32: equal but for the last bits."""
+    schema = operator_cases.schema
+    x = operator_cases.Tensor([1, 4096], "float32")
+    made = operator_cases.options("GeluOptions", approximate=approximate)
+    model = operator_cases.build(schema.BuiltinOperator.GELU, schema.BuiltinOptions.GeluOptions, made, [x], [x])
+    (tmp_path / "gelu.tflite").write_bytes(model)
+    feed = [np.linspace(-12, 12, 4096, dtype=np.float32).reshape(1, 4096)]
+    want = invoke(interpreter(model), feed)[0]
+    got = run(tmp_path / "gelu.tflite", feed, tmp_path, "--device", "cpu")[0][0]
+    assert np.abs(got - want).max() <= 1e-6
+    assert (got == want).mean() > 0.5
+
+
 def test_lstm_is_refused_by_name(tmp_path):
     """The name of an operator that is not supported reaches the user."""
     schema = operator_cases.schema

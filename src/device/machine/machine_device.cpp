@@ -66,31 +66,34 @@ class MachineDevice::Mapping {
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
+  // Takes its place first: no memory is filled for what has none.
   Status map(int64_t bytes, const std::string& name) {
+    PERAXIS_TRY(take_place(bytes, name));
     bytes_.resize(static_cast<size_t>(bytes));
     const std::lock_guard lock(state_->mutex);
-    const int64_t address = state_->find_gap(bytes);
-    if (address < 0)
-      return fail(ErrorCode::OutOfMemory,
-                  "buffer '{}': {} bytes do not fit below 4 GiB (the largest gap has {})", name, bytes,
-                  state_->largest_gap());
-    const auto place =
-        state_->taken.emplace(address, (address + bytes + kPage - 1) / kPage * kPage + kPage).first;
-    if (Status mapped = state_->machine.memory().map(static_cast<uint32_t>(address), bytes_, name); !mapped) {
-      state_->taken.erase(place);
-      return mapped;
-    }
-    address_ = address;
-    state_->used += place->second - place->first;
-    return {};
+    return state_->machine.memory().map(address(), bytes_, name);
   }
   uint32_t address() const { return static_cast<uint32_t>(address_); }
   std::span<uint8_t> bytes() { return bytes_; }
 
  private:
+  Status take_place(int64_t bytes, const std::string& name) {
+    const std::lock_guard lock(state_->mutex);
+    const int64_t begin = state_->find_gap(bytes);
+    if (begin < 0)
+      return fail(ErrorCode::OutOfMemory,
+                  "buffer '{}': {} bytes do not fit below 4 GiB (the largest gap has {})", name, bytes,
+                  state_->largest_gap());
+    const int64_t end = (begin + bytes + kPage - 1) / kPage * kPage + kPage;
+    state_->taken.emplace(begin, end);
+    state_->used += end - begin;
+    address_ = begin;
+    return {};
+  }
+
   std::shared_ptr<State> state_;
   std::vector<uint8_t> bytes_;
-  int64_t address_ = -1;  // not mapped
+  int64_t address_ = -1;  // none yet
 };
 
 MachineDevice::MachineDevice(machine::Options options) : state_(std::make_shared<State>(options)) {}

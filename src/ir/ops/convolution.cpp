@@ -17,7 +17,6 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   PERAXIS_TRY(expect_numbers(input, kReal));
   PERAXIS_TRY(expect_numbers(output, kReal));
   PERAXIS_TRY(expect_same_type(input, output));
-  PERAXIS_TRY(expect_constant(weights));
   const DataType type = input.tensor->type;
   if (type == DataType::Float32 && is_quantized_type(weights.tensor->type)) {
     return fail(
@@ -176,6 +175,7 @@ Status verify_convolution(const OpView& view) {
   const Operand input = view.input(0);
   const Operand weights = view.input(1, "the weights");
   const Operand output = view.output();
+  PERAXIS_TRY(expect_constant(weights));
   PERAXIS_TRY(verify_weighted_types(input, weights, output));
   PERAXIS_TRY(expect_rank(input, 4, 4));
   PERAXIS_TRY(expect_rank(weights, 4, 4));
@@ -200,6 +200,7 @@ Status verify_transpose_conv(const OpView& view) {
   const Operand weights = view.input(1, "the weights");
   const Operand input = view.input(2);
   const Operand output = view.output();
+  PERAXIS_TRY(expect_constant(weights));
   PERAXIS_TRY(verify_weighted_types(input, weights, output));
   for (const Operand& operand : {input, weights, output}) PERAXIS_TRY(expect_rank(operand, 4, 4));
   PERAXIS_TRY(verify_weight_quantization(false, weights));

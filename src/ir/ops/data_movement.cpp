@@ -59,12 +59,11 @@ Status verify_reshape(const OpView& view) {
 }
 
 Status verify_transpose(const OpView& view) {
-  constexpr size_t kTransposeRank = 6;
   PERAXIS_TRY(view.expect_counts(2, 2));
   const Operand input = view.input(0);
   const Operand output = view.output();
   PERAXIS_TRY(verify_copy(input, output));
-  PERAXIS_TRY(expect_rank(input, 1, kTransposeRank));
+  PERAXIS_TRY(expect_rank(input, 1, kMaxRank));
   const auto permutation = PERAXIS_TRY(transpose_permutation(view.graph(), view.op()));
   std::vector<int32_t> shape;
   for (const int64_t axis : permutation) shape.push_back(input.tensor->shape[static_cast<size_t>(axis)]);

@@ -1,5 +1,6 @@
 // FULLY_CONNECTED (docs/arithmetic.md#fully_connected): weights [units, columns]; the input is read as rows
 // of `columns`.
+// The weights may be computed at run time; the arithmetic is the same.
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {

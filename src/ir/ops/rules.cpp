@@ -132,6 +132,18 @@ Status expect_same_shape(const Operand& a, const Operand& b) {
               shape_text(a.tensor->shape), b.text(), shape_text(b.tensor->shape));
 }
 
+Status verify_same(const Operand& input, const Operand& output, Types types) {
+  PERAXIS_TRY(expect_numbers(input, types));
+  PERAXIS_TRY(expect_numbers(output, types));
+  PERAXIS_TRY(expect_same_type(input, output));
+  return expect_same_shape(input, output);
+}
+
+Status verify_alike(const OpView& view, Types types) {
+  PERAXIS_TRY(view.expect_counts(1, 1));
+  return verify_same(view.input(0), view.output(), types);
+}
+
 Status expect_multiplier(double multiplier, const char* formula) {
   if (std::isfinite(multiplier) && std::fabs(multiplier) < 2147483648.0) return {};
   return fail(

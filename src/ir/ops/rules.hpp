@@ -82,7 +82,14 @@ Status expect_same_shape(const Operand& a, const Operand& b);
 // Refuses to go on where a rule takes the shape of an output as the file states it, and the file does not.
 Status expect_stated_shape(const Operand& output);
 
-// A real multiplier LiteRT's integer arithmetic can represent: finite and below 2^31.
+// Two tensors of one type out of `types` and one shape, quantized where the type is.
+Status verify_same(const Operand& input, const Operand& output, Types types);
+// The same of the operator's one input and one output.
+Status verify_alike(const OpView& view, Types types);
+
+// A real multiplier of multiplied sums that LiteRT's integer arithmetic can represent: finite and below 2^31.
+// Element-wise operators take any (dead scales make them); what x86 makes of a shift beyond 31 is LiteRT's
+// result.
 Status expect_multiplier(double multiplier, const char* formula);
 
 // int16 kernels of the convolutions carry 15 bits of a multiplier, which must be below 2^7.
@@ -120,6 +127,10 @@ Status verify_hard_swish(const OpView& view);
 Status verify_root(const OpView& view);  // exp, sqrt, rsqrt
 Status verify_sign(const OpView& view);  // abs, neg
 
+Status verify_function(const OpView& view);  // sin, cos, log, elu, gelu
+Status verify_l2_normalization(const OpView& view);
+Status verify_log_softmax(const OpView& view);
+
 Status verify_pool(const OpView& view);       // average_pool_2d, max_pool_2d
 Status verify_reduction(const OpView& view);  // mean, sum, reduce_max, reduce_min
 Status verify_arg(const OpView& view);        // arg_max, arg_min
@@ -146,6 +157,13 @@ Status verify_broadcast_to(const OpView& view);
 Status verify_shape(const OpView& view);
 Status verify_fill(const OpView& view);
 Status verify_range(const OpView& view);
+
+Status verify_tile(const OpView& view);
+Status verify_reverse(const OpView& view);
+Status verify_select(const OpView& view);
+Status verify_cumsum(const OpView& view);
+Status verify_scatter_nd(const OpView& view);
+Status verify_non_max_suppression(const OpView& view);  // version 4 and 5
 
 Status verify_detection(const OpView& view);
 

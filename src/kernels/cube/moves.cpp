@@ -193,6 +193,20 @@ Found transposed(const Call& call) {
   return one(gathered({shape.begin(), shape.end()}, from, 0));
 }
 
+Found reversed(const Call& call) {
+  const auto axes = ir::reverse_axes(call.graph, call.op());
+  if (!axes) return std::nullopt;
+  const std::vector<int32_t>& shape = call.output().shape;
+  std::vector<int64_t> from = dense_strides(shape);
+  int64_t base = 0;
+  for (const int64_t axis : *axes) {
+    int64_t& stride = from[static_cast<size_t>(axis)];
+    base += stride * (shape[static_cast<size_t>(axis)] - 1);
+    stride = -stride;
+  }
+  return one(gathered({shape.begin(), shape.end()}, from, base));
+}
+
 // See reference/depth_to_space.cpp and space_to_depth.cpp for the orders.
 Found depth_to_space(const Call& call) {
   const int64_t block = std::get<ir::BlockAttributes>(call.op().attributes).block_size;
@@ -286,9 +300,12 @@ Found movement_of(const Call& call) {
     case OpKind::ExpandDims:
       return copied(call);
     case OpKind::Abs:
+    case OpKind::Elu:
     case OpKind::Exp:
+    case OpKind::Gelu:
     case OpKind::HardSwish:
     case OpKind::LeakyRelu:
+    case OpKind::Log:
     case OpKind::Logistic:
     case OpKind::Neg:
     case OpKind::Quantize:
@@ -314,6 +331,8 @@ Found movement_of(const Call& call) {
       return padded(call, stated_fill(call));
     case OpKind::Transpose:
       return transposed(call);
+    case OpKind::Reverse:
+      return reversed(call);
     case OpKind::DepthToSpace:
       return depth_to_space(call);
     case OpKind::SpaceToDepth:

@@ -10,6 +10,8 @@ int32_t from_end(const std::vector<int32_t>& shape, size_t d) {
   return d < shape.size() ? shape[shape.size() - 1 - d] : 1;
 }
 
+}  // namespace
+
 Offsets spread(const std::vector<int32_t>& shape, size_t rank) {
   const std::vector<int64_t> dense = dense_strides(shape);
   Offsets offsets{0, std::vector<int64_t>(rank, 0)};
@@ -18,8 +20,6 @@ Offsets spread(const std::vector<int32_t>& shape, size_t rank) {
   }
   return offsets;
 }
-
-}  // namespace
 
 Result<Broadcast> broadcast(const Context& context) {
   const auto& a = context.input(0).shape;

@@ -12,6 +12,9 @@ struct Broadcast {
   Offsets first, second;
 };
 
+// Offsets of an operand of `shape` in an output of that rank.
+Offsets spread(const std::vector<int32_t>& shape, size_t rank);
+
 // Checks that the output has exactly the broadcast shape.
 Result<Broadcast> broadcast(const Context& context);
 

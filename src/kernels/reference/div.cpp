@@ -16,12 +16,6 @@ int sign_bits(int32_t x) {
   return std::countl_zero(magnitude) - 1;
 }
 
-int64_t shift_as_x86(int32_t x, int shift) {
-  if (shift >= 0 && shift <= 31) return num::shift_ties_away(x, shift);
-  const int32_t threshold = x < 0 ? 0 : -1;
-  return int64_t{x >> (shift & 31)} + (x > threshold ? 1 : 0);
-}
-
 template <class T>
 Status quantized(const Context& context, ir::Activation activation) {
   const Quant a = quant_of(context.input(0));
@@ -47,7 +41,7 @@ Status quantized(const Context& context, ir::Activation activation) {
         const int32_t shifted = num::wrap_int32(int64_t{n} * (int64_t{1} << headroom));
         const int32_t scaled = high_mul(high_mul(shifted, inverse), multiplier.mantissa);
         const int shift = 31 - zeros + headroom - multiplier.exponent;
-        return clamp_to<T>(shift_as_x86(scaled, shift) + y.zero_point, range);
+        return clamp_to<T>(num::shift_ties_away_as_x86(scaled, shift) + y.zero_point, range);
       });
 }
 

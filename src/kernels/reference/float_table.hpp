@@ -18,6 +18,9 @@ Status tabulate_8_bit(const Context& context, Function function) {
   return apply_table(context, [&](int32_t q) {
     const float value = function(x.scale * static_cast<float>(q - x.zero_point));
     const float shifted = std::round(value * inverse) + static_cast<float>(y.zero_point);
+    // LiteRT's uint8 tables become int32 before they are clamped: what is beyond it ends at 0.
+    if (context.output().type == ir::DataType::UInt8)
+      return clamp_to_byte(float_to_int32(static_cast<double>(shifted)), range);
     const float clamped =
         std::fmin(std::fmax(shifted, static_cast<float>(range.low)), static_cast<float>(range.high));
     return static_cast<uint8_t>(static_cast<int32_t>(clamped));

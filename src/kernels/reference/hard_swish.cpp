@@ -20,6 +20,12 @@ int32_t high_mul_16(int32_t a, int32_t b) {
   return (product + (product >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15);
 }
 
+// A 16-bit value / 2^n, ties away from zero; LiteRT's mask of 16 bits is full from n = 16 on.
+int32_t shift_16_bits(int32_t value, int n) {
+  if (n < 16) return static_cast<int32_t>(num::shift_ties_away(value, n));
+  return value < 0 ? -1 : 1;
+}
+
 int32_t to_16_bits(int32_t mantissa) {
   return mantissa >= 0x7FFFFFFF - (1 << 15) ? 32767 : (mantissa + (1 << 15)) >> 16;
 }
@@ -27,10 +33,10 @@ int32_t to_16_bits(int32_t mantissa) {
 int32_t gate(int32_t value, num::Multiplier multiplier) {
   const int left = multiplier.exponent;
   int32_t r = value;
-  if (left > 0) r = saturated(left - 1 < 32 ? int64_t{r} << (left - 1) : int64_t{r} * (int64_t{1} << 32));
+  if (left > 0) r = saturated(int64_t{r} << (left - 1));
   r = high_mul_16(r, to_16_bits(multiplier.mantissa));
   if (left > 0) r = saturated(int64_t{r} * 2);
-  if (left < 0) r = static_cast<int32_t>(num::shift_ties_away(r, -left));
+  if (left < 0) r = shift_16_bits(r, -left);
   return (r + 32768) >> 1;
 }
 
@@ -52,7 +58,7 @@ Status quantized(const Context& context) {
     const int32_t value = (q - x.zero_point) * 128;
     const int32_t scaled = high_mul_16(value, to_16_bits(of_output.mantissa));
     const int32_t product = gate(value, of_gate) * scaled / 32768;
-    return clamp_to_byte(num::shift_ties_away(product, -of_output.exponent) + y.zero_point, range);
+    return clamp_to_byte(int64_t{shift_16_bits(product, -of_output.exponent)} + y.zero_point, range);
   });
 }
 

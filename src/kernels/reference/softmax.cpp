@@ -1,11 +1,12 @@
 // SOFTMAX along the last axis. float32: exponentials of the C library. int16: two tables. 8 bits, in fixed
 // point: exponentials of the distance to the row's maximum, their sum in Q12.19, one reciprocal a row; the
-// result is in units of 1/256 whatever the output's scale says.
+// result is in units of 1/256 whatever the output's scale says, or of 1/65536 from -32768 on when the output
+// is int16.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "kernels/reference/fixed_point.hpp"
+#include "kernels/reference/exponentials.hpp"
 #include "kernels/reference/float_table.hpp"
 #include "kernels/registry.hpp"
 #include "num/multiplier.hpp"
@@ -13,63 +14,34 @@
 namespace peraxis::kernels::reference {
 namespace {
 
-constexpr int kDifferenceIntegerBits = 5;    // of the exponential's argument, Q5.26
-constexpr int kAccumulatorIntegerBits = 12;  // of the sum, Q12.19
-
-struct Scaling {
-  num::Multiplier multiplier;  // exponent > 0
-  int32_t lowest = 0;          // differences below this give probability 0
-};
-
-Result<Scaling> make_scaling(const Context& context, float beta, float input_scale) {
-  const double real = std::min(static_cast<double>(beta) * static_cast<double>(input_scale) *
-                                   static_cast<double>(1 << (31 - kDifferenceIntegerBits)),
-                               2147483647.0);
-  if (!(real > 1.0)) {
-    return fail(ErrorCode::Unsupported, "{}: beta {} times input scale {} is not above 2^-26",
-                context.label(), beta, input_scale);
-  }
-  const num::Multiplier multiplier = num::quantize_multiplier(real);
-  const double radius = static_cast<double>((1 << kDifferenceIntegerBits) - 1) *
-                        static_cast<double>(1 << (31 - kDifferenceIntegerBits)) /
-                        static_cast<double>(int64_t{1} << multiplier.exponent);
-  return Scaling{multiplier, -static_cast<int32_t>(std::floor(radius))};
-}
-
 int32_t exponential(int32_t difference, const Scaling& scaling) {
   const int32_t shifted = num::wrap_int32(int64_t{difference} * (int64_t{1} << scaling.multiplier.exponent));
   return exp_of_negative(high_mul(shifted, scaling.multiplier.mantissa));
 }
 
-Status softmax_row(const Context& context, const uint8_t* in, uint8_t* out, int64_t depth,
+// Out is int8, uint8 or, from either of them, int16.
+template <class Out>
+Status softmax_row(const Context& context, std::span<const uint8_t> in, const Writer<Out>& out, int64_t at,
                    const Scaling& scaling) {
+  constexpr int kBits = 8 * sizeof(Out);
+  // 512 for 8 bits: beyond it the final shift would exceed 31, and LiteRT aborts. 16 bits fill the sum
+  // before.
+  constexpr int64_t kLimit = int64_t{1} << (sizeof(Out) == 1 ? 28 : 31);
   const ir::DataType type = context.input(0).type;
-  const ir::StoredRange range = ir::type_range(type);
-  int32_t largest = range.low;
-  for (int64_t i = 0; i < depth; ++i) largest = std::max(largest, stored(in[i], type));
-  int64_t sum = 0;
-  for (int64_t i = 0; i < depth; ++i) {
-    const int32_t difference = stored(in[i], type) - largest;
-    if (difference < scaling.lowest) continue;
-    sum += num::shift_ties_away(exponential(difference, scaling), kAccumulatorIntegerBits);
-  }
-  // 512 in Q12.19: beyond it the final shift would exceed 31, and LiteRT aborts.
-  if (sum >= (int64_t{512} << 19)) {
-    return fail(ErrorCode::Unsupported, "{}: a row of {} values is so even that its exponentials sum to 512",
-                context.label(), depth);
-  }
+  const ir::StoredRange range = ir::type_range(context.output().type);
+  const int32_t largest = largest_of(in, type);
+  const auto of = [&](int32_t difference) { return exponential(difference, scaling); };
+  const int32_t sum = PERAXIS_TRY(sum_of_exponentials(context, in, largest, scaling.lowest, kLimit, of));
   const int headroom = std::countl_zero(static_cast<uint32_t>(sum));
   const auto fraction = static_cast<uint32_t>(sum) << headroom;
   const int32_t reciprocal = reciprocal_of_one_plus(static_cast<int32_t>(fraction - 0x80000000U));
-  const int shift = kAccumulatorIntegerBits - headroom + 31 - 8;
-  for (int64_t i = 0; i < depth; ++i) {
-    const int32_t difference = stored(in[i], type) - largest;
-    if (difference < scaling.lowest) {
-      out[i] = static_cast<uint8_t>(range.low);
-      continue;
-    }
-    const int32_t probability = high_mul(reciprocal, exponential(difference, scaling));
-    out[i] = clamp_to_byte(num::shift_ties_away(probability, shift) + range.low, range);
+  const int shift = kAccumulatorIntegerBits - headroom + 31 - kBits;
+  for (const uint8_t byte : in) {
+    const int32_t difference = stored(byte, type) - largest;
+    int64_t value = range.low;
+    if (difference >= scaling.lowest)
+      value += num::shift_ties_away(high_mul(reciprocal, of(difference)), shift);
+    out.set(at++, clamp_to<Out>(value, range));
   }
   return {};
 }
@@ -149,7 +121,7 @@ Status softmax(const Context& context) {
   PERAXIS_TRY(check_rule(context));
   const float beta = attributes_of_op->beta;
   const int64_t depth = context.input(0).shape.back();
-  if (context.output().type == ir::DataType::Int16) return softmax_16_bit(context, beta, depth);
+  if (context.input(0).type == ir::DataType::Int16) return softmax_16_bit(context, beta, depth);
   if (context.output().type == ir::DataType::Float32) {
     const Reader<float> in(context.inputs[0]);
     const Writer<float> out(context.outputs[0]);
@@ -157,12 +129,15 @@ Status softmax(const Context& context) {
     return {};
   }
   const Scaling scaling = PERAXIS_TRY(make_scaling(context, beta, context.input(0).quant.scale[0]));
-  const auto total = static_cast<int64_t>(context.inputs[0].size());
-  for (int64_t at = 0; at < total; at += depth) {
-    PERAXIS_TRY(
-        softmax_row(context, context.inputs[0].data() + at, context.outputs[0].data() + at, depth, scaling));
-  }
-  return {};
+  return with_type<int8_t, uint8_t, int16_t>(
+      context, context.output(), [&]<class Out>(std::type_identity<Out>) -> Status {
+        const Writer<Out> out(context.outputs[0]);
+        for (int64_t at = 0; at < context.output().elements(); at += depth) {
+          const Values row = context.inputs[0].subspan(static_cast<size_t>(at), static_cast<size_t>(depth));
+          PERAXIS_TRY(softmax_row(context, row, out, at, scaling));
+        }
+        return {};
+      });
 }
 
 }  // namespace peraxis::kernels::reference

@@ -4,6 +4,7 @@
 
 #include "kernels/reference/unary.hpp"
 #include "kernels/registry.hpp"
+#include "num/rounding.hpp"
 
 namespace peraxis::kernels::reference {
 
@@ -20,8 +21,8 @@ Status sqrt(const Context& context) {
     const Status done = map_elements<T>(context, [&](T q) {
       negative = negative || q < x.zero_point;
       const float root = std::sqrt(x.scale * static_cast<float>(std::max(q - x.zero_point, 0)));
-      return clamp_to<T>(
-          float_to_int32(std::trunc(static_cast<double>(root / y.scale))) + int64_t{y.zero_point}, range);
+      const int64_t steps = float_to_int32(std::trunc(static_cast<double>(root / y.scale)));
+      return clamp_to<T>(num::wrap_int32(steps + y.zero_point), range);
     });
     if (negative) return fail(ErrorCode::InvalidArgument, "{}: an input is negative", context.label());
     return done;

@@ -1,5 +1,8 @@
-// SUM of quantized values: one multiplier on the centred sum. LiteRT's reference kernel reads int8 and int16
-// bytes as uint8; what its optimised one computes is done here.
+// SUM of quantized values. uint8: one multiplier on the centred sum, as in LiteRT's reference kernel. That
+// kernel reads the bytes of int8 and int16 as uint8, which is no sum at all: for these two types this is
+// LiteRT's built-in optimised kernel, a sum of stored values scaled and shifted in float32.
+#include <cmath>
+
 #include "kernels/reference/reduction.hpp"
 #include "kernels/registry.hpp"
 #include "num/multiplier.hpp"
@@ -7,20 +10,51 @@
 namespace peraxis::kernels::reference {
 namespace {
 
+// From a sum of stored values to the output's stored value, before the clamp.
+class CentredSum {
+ public:
+  CentredSum(Quant x, Quant y, int64_t count)
+      : multiplier_(num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale))),
+        centre_(x.zero_point * count),
+        zero_point_(y.zero_point) {}
+  int64_t operator()(int64_t sum) const {
+    const int32_t centred = num::wrap_int32(sum - centre_);
+    return num::wrap_int32(int64_t{num::multiply_two_roundings(centred, multiplier_)} + zero_point_);
+  }
+
+ private:
+  num::Multiplier multiplier_;
+  int64_t centre_;
+  int32_t zero_point_;
+};
+
+class FloatSumOfStored {
+ public:
+  FloatSumOfStored(Quant x, Quant y, int64_t count) : scale_(x.scale / y.scale), zero_point_(y.zero_point) {
+    const float shift = static_cast<float>(-x.zero_point) * scale_;
+    bias_ = shift * static_cast<float>(count);
+  }
+  int64_t operator()(int64_t sum) const {
+    const float scaled = static_cast<float>(num::wrap_int32(sum)) * scale_;
+    const float shifted = scaled + bias_;
+    return num::wrap_int32(int64_t{float_to_int32(static_cast<double>(std::round(shifted)))} + zero_point_);
+  }
+
+ private:
+  float scale_;
+  float bias_ = 0.0F;
+  int32_t zero_point_;
+};
+
 template <class T>
 void quantized(const Context& context, const Reduction& reduction) {
-  const Quant x = quant_of(context.input(0));
-  const Quant y = quant_of(context.output());
-  const num::Multiplier multiplier =
-      num::quantize_multiplier(static_cast<double>(x.scale) / static_cast<double>(y.scale));
+  using ToStored = std::conditional_t<std::is_same_v<T, uint8_t>, CentredSum, FloatSumOfStored>;
+  const ToStored to_stored(quant_of(context.input(0)), quant_of(context.output()), reduction.count);
   const auto sums = fold<T, int64_t>(context, reduction, 0, [](int64_t sum, T value) { return sum + value; });
   const ir::StoredRange range = ir::type_range(context.output().type);
   const Writer<T> out(context.outputs[0]);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const int32_t centred = num::wrap_int32(sums[i] - x.zero_point * reduction.count);
-    const int32_t scaled = num::multiply_two_roundings(centred, multiplier);
-    out.set(static_cast<int64_t>(i), clamp_to<T>(num::wrap_int32(int64_t{scaled} + y.zero_point), range));
-  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    out.set(static_cast<int64_t>(i), clamp_to<T>(to_stored(sums[i]), range));
 }
 
 }  // namespace

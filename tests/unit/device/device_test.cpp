@@ -158,7 +158,8 @@ std::vector<uint64_t> program(uint32_t features, uint32_t weights, uint32_t outp
       {0x1084, 0x10001}, {0x1088, 16},      {0x1110, weights},    {0x1184, 0}};
   for (const auto& [offset, value] : cna) write(0x0201, offset, value);
   for (uint16_t i = 0; i < 16; ++i) write(0x0201, static_cast<uint16_t>(0x1140 + 4 * i), 0);
-  const std::pair<uint16_t, uint32_t> core[] = {{0x3010, 1}, {0x3014, 0}, {0x3018, 31}, {0x301C, 0}};
+  const std::pair<uint16_t, uint32_t> core[] = {
+      {0x3010, 1}, {0x3014, 0}, {0x3018, 31}, {0x301C, 0}, {0x3030, 0}};
   for (const auto& [offset, value] : core) write(0x0801, offset, value);
   const std::pair<uint16_t, uint32_t> dpu[] = {
       {0x4004, 0xE},   {0x400C, 0x1E4}, {0x4010, 0},    {0x4014, 0},        {0x4020, output},  {0x4024, 0x10},

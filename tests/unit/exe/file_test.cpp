@@ -138,7 +138,7 @@ TEST(ExecutableFile, trailing_bytes_are_refused) {
   std::vector<uint8_t> bytes = written(3);
   bytes.resize(bytes.size() + 16);
   EXPECT_FALSE(read(bytes));
-  bytes.resize(bytes.size() - 15);
+  bytes.erase(bytes.end() - 15, bytes.end());
   bytes.back() = 1;
   EXPECT_FALSE(read(bytes));
 }

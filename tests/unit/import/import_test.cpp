@@ -64,8 +64,9 @@ TEST(Import, OldAndNewOperatorCodes) {
   new_file.codes = {{0, 3, ""}};
   EXPECT_TRUE(import_spec(new_file));
   ModelSpec placeholder = test::conv_model();
-  placeholder.codes = {{127, 150, ""}};
-  EXPECT_THAT(import_spec(placeholder).error().message, HasSubstr("operator 0 is GELU (code 150)"));
+  placeholder.codes = {{127, 151, ""}};
+  EXPECT_THAT(import_spec(placeholder).error().message,
+              HasSubstr("operator 0 is DYNAMIC_UPDATE_SLICE (code 151)"));
 }
 
 TEST(Import, OptionalInputNamesAndZeroPoints) {

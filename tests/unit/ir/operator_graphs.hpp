@@ -155,8 +155,82 @@ inline Graph detection() {
                  plain("s", {1, 5}, DataType::Float32), plain("n", {1}, DataType::Float32)});
 }
 
+inline Tensor fixed_scale(const char* name, std::vector<int32_t> shape, float scale, int64_t zero_point) {
+  Tensor tensor = activation(name, std::move(shape), scale);
+  tensor.quant.zero_point = {zero_point};
+  return tensor;
+}
+
+inline Graph select() {
+  return single(
+      OpKind::Select, NoAttributes{},
+      {plain("condition", {5, 1}, DataType::Bool), activation("yes", {2, 1, 3}), activation("no", {3})},
+      {activation("out", {2, 5, 3})});
+}
+
+inline Graph scatter_nd() {
+  return single(OpKind::ScatterNd, NoAttributes{},
+                {plain("indices", {4, 2}, DataType::Int32), activation("updates", {4, 5}),
+                 constant_int32("shape", {3}, {2, 3, 5})},
+                {activation("out", {2, 3, 5})});
+}
+
+inline Tensor scalar_float(const char* name) {
+  Tensor tensor = plain(name, {}, DataType::Float32);
+  tensor.is_constant = true;
+  tensor.data = {0, 0, 0, 0x3F};
+  return tensor;
+}
+
+inline Graph non_max_suppression(OpKind kind) {
+  const bool soft = kind == OpKind::NonMaxSuppressionV5;
+  std::vector<Tensor> inputs = {plain("boxes", {9, 4}, DataType::Float32),
+                                plain("scores", {9}, DataType::Float32), scalar_int32("most", 4),
+                                scalar_float("overlap"), scalar_float("least")};
+  std::vector<Tensor> outputs = {plain("kept", {4}, DataType::Int32)};
+  if (soft) {
+    inputs.push_back(scalar_float("sigma"));
+    outputs.push_back(plain("kept_scores", {4}, DataType::Float32));
+  }
+  outputs.push_back(plain("number", {}, DataType::Int32));
+  return single(kind, NoAttributes{}, inputs, outputs);
+}
+
 inline Graph cpu_operator(OpKind kind) {
   switch (kind) {
+    case OpKind::Elu:
+    case OpKind::Log:
+      return unary(kind);
+    case OpKind::Gelu:
+      return single(kind, GeluAttributes{true}, {activation("in", {2, 10})},
+                    {activation("out", {2, 10}, 0.4F)});
+    case OpKind::Sin:
+    case OpKind::Cos:
+      return single(kind, NoAttributes{}, {plain("in", {2, 10}, DataType::Float32)},
+                    {plain("out", {2, 10}, DataType::Float32)});
+    case OpKind::L2Normalization:
+      return single(kind, NoAttributes{}, {activation("in", {2, 10})},
+                    {fixed_scale("out", {2, 10}, 1.0F / 128.0F, 0)});
+    case OpKind::LogSoftmax:
+      return single(kind, NoAttributes{}, {activation("in", {2, 10})},
+                    {fixed_scale("out", {2, 10}, 1.0F / 16.0F, 127)});
+    case OpKind::Tile:
+      return single(kind, NoAttributes{}, {activation("in", {2, 3}), constant_int32("counts", {2}, {1, 4})},
+                    {activation("out", {2, 12})});
+    case OpKind::Reverse:
+      return single(kind, NoAttributes{}, {activation("in", {2, 3, 4}), constant_int32("axes", {2}, {2, -2})},
+                    {activation("out", {2, 3, 4})});
+    case OpKind::Select:
+      return select();
+    case OpKind::CumSum:
+      return single(kind, CumSumAttributes{true, false},
+                    {plain("in", {2, 3}, DataType::Int32), scalar_int32("axis", -1)},
+                    {plain("out", {2, 3}, DataType::Int32)});
+    case OpKind::ScatterNd:
+      return scatter_nd();
+    case OpKind::NonMaxSuppressionV4:
+    case OpKind::NonMaxSuppressionV5:
+      return non_max_suppression(kind);
     case OpKind::Tanh:
     case OpKind::Relu:
     case OpKind::ReluN1To1:

@@ -191,6 +191,100 @@ INSTANTIATE_TEST_SUITE_P(
               "nms_iou_threshold 0"}),
     break_name);
 
+INSTANTIATE_TEST_SUITE_P(
+    HostileSequences, OperatorRules,
+    testing::Values(
+        Break{"tile_0", OpKind::Tile, [](Graph& g) { g.tensors[1] = constant_int32("counts", {2}, {0, 4}); },
+              "is repeated 0 times; 1 to 1073741823 is possible"},
+        Break{"tile_negative", OpKind::Tile,
+              [](Graph& g) { g.tensors[1] = constant_int32("counts", {2}, {1, kLeast}); },
+              "is repeated -2147483648 times"},
+        Break{"tile_huge", OpKind::Tile,
+              [](Graph& g) { g.tensors[1] = constant_int32("counts", {2}, {kMost, 1}); },
+              "dimension 0 of the input (tensor 0 'in') of shape [2,3] is repeated 2147483647 times"},
+        Break{"tile_product", OpKind::Tile,
+              [](Graph& g) { g.tensors[1] = constant_int32("counts", {2}, {1 << 29, 1 << 29}); },
+              "the operator gives [1073741824,1610612736]"},
+        Break{"tile_counts", OpKind::Tile,
+              [](Graph& g) { g.tensors[1] = constant_int32("counts", {3}, {1, 1, 4}); },
+              "has 3 values for the input (tensor 0 'in') of rank 2"},
+        Break{"reverse_axis", OpKind::Reverse,
+              [](Graph& g) { g.tensors[1] = constant_int32("axes", {1}, {3}); }, "axis 3 is outside -3..2"},
+        Break{"reverse_gap", OpKind::Reverse,
+              [](Graph& g) { g.tensors[1] = constant_int32("axes", {2}, {0, 2}); },
+              "the axes [0,2] are not neighbours"},
+        Break{"reverse_twice", OpKind::Reverse,
+              [](Graph& g) { g.tensors[1] = constant_int32("axes", {2}, {1, -2}); },
+              "the axes [1,1] are not neighbours"},
+        Break{"reverse_scalar", OpKind::Reverse,
+              [](Graph& g) { g.tensors[1] = constant_int32("axes", {}, {1}); }, "has rank 0"},
+        Break{"select_condition", OpKind::Select, [](Graph& g) { g.tensors[0].type = DataType::Int8; },
+              "is int8; supported here: bool"},
+        Break{"select_types", OpKind::Select, [](Graph& g) { g.tensors[2].type = DataType::Int16; },
+              "they must be the same"},
+        Break{"select_shape", OpKind::Select, [](Graph& g) { g.tensors[0].shape = {4, 1}; },
+              "the operator gives [2,4,3]"},
+        Break{"cumsum_axis", OpKind::CumSum, [](Graph& g) { g.tensors[1] = constant_int32("axis", {}, {2}); },
+              "axis 2 is outside -2..1"},
+        Break{"cumsum_axes", OpKind::CumSum,
+              [](Graph& g) { g.tensors[1] = constant_int32("axis", {2}, {0, 1}); }, "has 2 values, not 1"},
+        Break{"cumsum_type", OpKind::CumSum,
+              [](Graph& g) { g.tensors[0].type = g.tensors[2].type = DataType::Int8; }, "is int8"},
+        Break{"scatter_depth", OpKind::ScatterNd, [](Graph& g) { g.tensors[0].shape = {4, 4}; },
+              "name 4 dimensions"},
+        Break{"scatter_updates", OpKind::ScatterNd, [](Graph& g) { g.tensors[1].shape = {3, 5}; },
+              "have shape [3,5]; the indices and the output make it [4,5]"},
+        Break{"scatter_shape", OpKind::ScatterNd,
+              [](Graph& g) { g.tensors[2] = constant_int32("shape", {3}, {2, kMost, 5}); },
+              "the operator gives [2,2147483647,5]"},
+        Break{"nms_most", OpKind::NonMaxSuppressionV4,
+              [](Graph& g) { g.tensors[2] = constant_int32("most", {}, {kMost}); },
+              "the operator gives [2147483647]"},
+        Break{"nms_none", OpKind::NonMaxSuppressionV5,
+              [](Graph& g) { g.tensors[2] = constant_int32("most", {}, {0}); }, "it must be 1 or more"},
+        Break{"nms_boxes", OpKind::NonMaxSuppressionV4, [](Graph& g) { g.tensors[0].shape = {9, 5}; },
+              "the operator gives [9,4]"},
+        Break{"nms_scores", OpKind::NonMaxSuppressionV4, [](Graph& g) { g.tensors[1].shape = {8}; },
+              "the operator gives [9]"},
+        Break{"l2_scale", OpKind::L2Normalization,
+              [](Graph& g) { g.tensors[1].quant.scale = {1.0F / 127.0F}; },
+              "LiteRT takes exactly 1/128 and 0"},
+        Break{"log_softmax_zero", OpKind::LogSoftmax, [](Graph& g) { g.tensors[1].quant.zero_point = {126}; },
+              "LiteRT takes exactly 1/16 and 127"},
+        Break{"log_softmax_fine", OpKind::LogSoftmax, [](Graph& g) { g.tensors[0].quant.scale = {1e-9F}; },
+              "not above 2^-26: LiteRT aborts"}),
+    break_name);
+
+TEST(OperatorRules, FullyConnectedTakesComputedWeightsAndAConvolutionDoesNot) {
+  Graph dense = test::valid(OpKind::FullyConnected);
+  dense.tensors[1].is_constant = false;
+  dense.tensors[1].data.clear();
+  dense.inputs.push_back(1);
+  EXPECT_TRUE(verify(dense)) << verify(dense).error().text();
+  Graph conv = test::conv_2d();
+  conv.tensors[1].is_constant = false;
+  conv.tensors[1].data.clear();
+  conv.inputs.push_back(1);
+  EXPECT_THAT(verify(conv).error().message, testing::HasSubstr("is computed at run time"));
+}
+
+TEST(OperatorRules, SoftmaxGives16BitsFrom8WhateverTheOutputStates) {
+  Graph graph = test::valid(OpKind::Softmax);
+  graph.tensors[1].type = DataType::Int16;
+  graph.tensors[1].quant = {{0.1F}, {5}, 0};
+  EXPECT_TRUE(verify(graph)) << verify(graph).error().text();
+  graph.tensors[0].quant.scale = {1e-9F};
+  EXPECT_THAT(verify(graph).error().message, testing::HasSubstr("LiteRT aborts"));
+}
+
+TEST(OperatorRules, DeadScalesOfElementwiseOperatorsAreTaken) {
+  for (const OpKind kind : {OpKind::Mul, OpKind::Div, OpKind::Quantize, OpKind::Relu, OpKind::Abs}) {
+    Graph graph = test::valid(kind);
+    graph.tensors[static_cast<size_t>(graph.ops[0].outputs[0])].quant.scale = {1e-35F};
+    EXPECT_TRUE(verify(graph)) << op_name(kind) << verify(graph).error().text();
+  }
+}
+
 TEST(OperatorRules, Int16ConvolutionsTakeTheBiasTheirOptionsName) {
   Graph graph = test::conv_2d();
   for (const size_t i : {size_t{0}, size_t{3}}) {

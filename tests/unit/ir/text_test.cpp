@@ -118,6 +118,8 @@ struct Randomize {
   }
   void operator()(MirrorPadAttributes& x) { x = {b()}; }
   void operator()(BatchMatmulAttributes& x) { x = {b(), b()}; }
+  void operator()(CumSumAttributes& x) { x = {b(), b()}; }
+  void operator()(GeluAttributes& x) { x = {b()}; }
   void operator()(DetectionAttributes& x) {
     x = {i(),
          i(),

@@ -283,6 +283,14 @@ ir::Graph transpose(Rng& rng) {
   return one_op(OpKind::Transpose, ir::NoAttributes{}, {in, int32_constant({4}, order), like(in, shape)});
 }
 
+ir::Graph reverse(Rng& rng) {
+  const ir::Tensor in = map(rng);
+  const int32_t first = draw(rng, 0, 3), count = draw(rng, 1, 4 - first);
+  std::vector<int32_t> axes;
+  for (int32_t i = 0; i < count; ++i) axes.push_back(first + i);
+  return one_op(OpKind::Reverse, ir::NoAttributes{}, {in, int32_constant({count}, axes), in});
+}
+
 ir::Graph block(Rng& rng, OpKind kind) {
   ir::Tensor small = map(rng);
   const int32_t size = draw(rng, 1, 3);
@@ -380,11 +388,12 @@ std::vector<CubeCase> make_cases() {
   for (const OpKind kind : {Relu, Relu6, ReluN1To1, HardSwish})
     add(ir::op_name(kind), [kind](Rng& r) { return unary(r, kind); });
   add("leaky_relu", [](Rng& r) { return unary(r, LeakyRelu, ir::LeakyReluAttributes{0.1F}); });
+  add("gelu", [](Rng& r) { return unary(r, Gelu, ir::GeluAttributes{r.one_in(2)}); });
   add("quantize", [](Rng& r) { return unary(r, Quantize); });
   add("logistic", [](Rng& r) { return fixed(r, Logistic, 256, -128); });
   add("tanh", [](Rng& r) { return fixed(r, Tanh, 128, 0); });
   add("softmax", [](Rng& r) { return fixed(r, Softmax, 256, -128, ir::SoftmaxAttributes{1.0F}); });
-  for (const OpKind kind : {Exp, Neg, Abs, Sqrt, Rsqrt})
+  for (const OpKind kind : {Exp, Neg, Abs, Sqrt, Rsqrt, Elu, Log})
     add(ir::op_name(kind), [kind](Rng& r) { return signed_unary(r, kind); });
   for (const OpKind kind : {Add, Sub, Mul})
     add(ir::op_name(kind), [kind](Rng& r) { return binary(r, kind, true); }, {0, 1});
@@ -412,6 +421,7 @@ std::vector<CubeCase> make_cases() {
   add("squeeze", squeeze);
   add("expand_dims", expand_dims);
   add("transpose", transpose);
+  add("reverse_v2", reverse);
   for (const OpKind kind : {DepthToSpace, SpaceToDepth})
     add(ir::op_name(kind), [kind](Rng& r) { return block(r, kind); });
   for (const OpKind kind : {BatchToSpace, SpaceToBatch})

@@ -21,8 +21,10 @@ constexpr ir::OpKind kKinds[] = {
 #undef PERAXIS_OP
 };
 
-// The first input that is no constant, else the output: what the types are stated of.
+// The first input that is no constant and chooses nothing, else the output: what the types are stated of.
 int32_t data_of(const ir::Graph& graph) {
+  const ir::OpKind kind = graph.ops[0].kind;
+  if (kind == ir::OpKind::Select || kind == ir::OpKind::ScatterNd) return graph.ops[0].inputs[1];
   for (const int32_t t : graph.ops[0].inputs)
     if (t != ir::kAbsent && !graph.tensor(t).is_constant) return t;
   return graph.ops[0].outputs[0];
@@ -33,10 +35,11 @@ bool is_quantized(ir::DataType type) {
 }
 
 // What changes along with the data: constants of the same type, outputs of the same type or all. `scale` 0
-// keeps the scales of the outputs. `low`: the zero point at the end of the type. `bare`: without quantization
-// where the type is no quantized one.
+// keeps the scales of the outputs. `zero_point` is that of uint8. `bare`: without quantization where the type
+// is no quantized one.
 struct Way {
-  bool constants, outputs, every_output, low, bare;
+  bool constants, outputs, every_output, bare;
+  int64_t zero_point;
   float scale;
 };
 
@@ -48,7 +51,7 @@ void change_type(ir::Tensor& tensor, ir::DataType type, const Way& way, float sc
     if (!tensor.quant.quantized() || type == ir::DataType::UInt8)
       tensor.quant = {{tensor.quant.quantized() ? tensor.quant.scale[0] : 0.5F}, {0}, 0};
     if (scale > 0) std::fill(tensor.quant.scale.begin(), tensor.quant.scale.end(), scale);
-    const int64_t middle = type == ir::DataType::UInt8 && !way.low ? 3 : 0;
+    const int64_t middle = type == ir::DataType::UInt8 ? way.zero_point : 0;
     if (type != ir::DataType::Int8)
       std::fill(tensor.quant.zero_point.begin(), tensor.quant.zero_point.end(), middle);
   }
@@ -89,14 +92,15 @@ Status tried(ir::OpKind kind, ir::DataType type, const Way& way) {
 // Empty when one of the ways is accepted, else why not.
 std::string refusal(ir::OpKind kind, ir::DataType type) {
   std::string why;
-  for (unsigned bits = 0; bits < 32; ++bits)
-    for (const float scale : {0.0F, 1.0F / 32768.0F}) {
-      const Status status = tried(
-          kind, type,
-          {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, (bits & 16) != 0, scale});
-      if (status) return {};
-      why += status.error().text() + "\n";
-    }
+  for (unsigned bits = 0; bits < 16; ++bits)
+    for (const int64_t zero_point : {3, 0, 128, 255})
+      for (const float scale : {0.0F, 1.0F / 32768.0F}) {
+        const Status status =
+            tried(kind, type,
+                  {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, zero_point, scale});
+        if (status) return {};
+        why += status.error().text() + "\n";
+      }
   return why;
 }
 

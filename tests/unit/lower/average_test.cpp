@@ -134,7 +134,7 @@ TEST(AverageForms, ImagesShareConstants) {
   constexpr int64_t kImages = 5;
   const ir::Graph batch = pool(3, 2, ir::Padding::Valid, {kImages, 9, 11, 80}, {kImages, 4, 5, 80});
   const ir::Graph one = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
-  const DeviceForm form = device_form(batch, 0, true);
+  const DeviceForm form = form_of(batch, 0, true);
   MemoryPlan memory, memory_of_one;
   const int32_t both = memory.add_activation(1);
   ASSERT_EQ(memory_of_one.add_activation(1), both);

@@ -27,8 +27,9 @@ std::vector<ConvTask> tasks_of(ir::OpKind kind, int32_t channels,
     params.sets.back().params.resize(set.size());
   }
   MemoryPlan memory;
-  const auto lowered =
-      lower_convolution(graph, 0, {}, params, plain_input(geometry(graph, 0), {0, 0}), {}, memory, false);
+  const CostConstants cost;
+  const auto lowered = lower_convolution(graph, 0, {}, params, plain_input(geometry(graph, 0), {0, 0}),
+                                         {{}, cost}, memory, false);
   EXPECT_TRUE(lowered) << lowered.error().text();
   std::vector<ConvTask> tasks;
   if (lowered)

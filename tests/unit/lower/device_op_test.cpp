@@ -394,6 +394,11 @@ TEST(DeviceOps, Tables) {
               HasSubstr("look-up tables were not to be used"));
   g.tensors[0].quant.scale[0] = 0;
   EXPECT_THAT(device_refusal(g, 0, true), HasSubstr("'t0' has not one positive scale"));
+  for (const ir::OpKind kind : {ir::OpKind::Elu, ir::OpKind::Log, ir::OpKind::Gelu, ir::OpKind::Exp}) {
+    const ir::Attributes attributes =
+        kind == ir::OpKind::Gelu ? ir::Attributes{ir::GeluAttributes{}} : ir::NoAttributes{};
+    EXPECT_NE(form_of(one(kind, {{1, 4, 4, 20}}, {{1, 4, 4, 20}}, attributes), 0, true).table, nullptr);
+  }
   EXPECT_THAT(
       device_refusal(one(ir::OpKind::Tanh, {{1, 1, 1, 4, 20}}, {{1, 1, 1, 4, 20}}, ir::NoAttributes{}), 0,
                      false),
