@@ -29,7 +29,7 @@ Status verify_tile(const OpView& view) {
                 multipliers.tensor->elements(), input.text(), in.size());
   }
   PERAXIS_TRY(expect_rank(output, in.size(), in.size()));
-  if (!multipliers.tensor->is_constant) return {};
+  if (!multipliers.tensor->is_constant) return expect_stated_shape(output);
   const auto counts = PERAXIS_TRY(constant_integers(view.graph(), view.op().inputs[1], "the multipliers"));
   std::vector<int32_t> shape = in;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -95,6 +95,12 @@ Status verify_scatter_nd(const OpView& view) {
   PERAXIS_TRY(verify_stored(updates, output, kTypes));
   PERAXIS_TRY(expect_rank(indices, 1, kMaxRank));
   PERAXIS_TRY(expect_rank(updates, 1, kMaxRank));
+  if (shape.tensor->is_constant) {
+    const auto stated = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input"));
+    PERAXIS_TRY(expect_shape(output, stated));
+  } else {
+    PERAXIS_TRY(expect_stated_shape(output));
+  }
   const std::vector<int32_t>& rows = indices.tensor->shape;
   const std::vector<int32_t>& out = output.tensor->shape;
   const auto depth = static_cast<size_t>(rows.back());
@@ -108,9 +114,7 @@ Status verify_scatter_nd(const OpView& view) {
     return fail(ErrorCode::InvalidModel, "{} have shape {}; the indices and the output make it {}",
                 updates.text(), shape_text(updates.tensor->shape), shape_text(expected));
   }
-  if (!shape.tensor->is_constant) return {};
-  return expect_shape(output,
-                      PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input")));
+  return {};
 }
 
 }  // namespace peraxis::ir::rules
