@@ -15,7 +15,8 @@ MODELS = peraxis_runs.need_shared_models()
 REPORTS = MODELS / "reports"
 if not REPORTS.is_dir():
     peraxis_runs.skip(f"no {REPORTS}")
-EXPORTED = ("keras_mnv2_16x8", "keras_mnv2_floatio", "onnx2tf129_yolo11n_full_integer", "tv_mobilenetv2_pt2e",
+EXPORTED = ("keras_mnv2_16x8", "keras_mnv2_floatio", "keras_unet_floatio", "tv_convnext_int8io", "yolo11n-obb_int8",
+            "onnx2tf129_yolo11n_full_integer", "tv_mobilenetv2_pt2e",
             "tv_mobilenetv3s_int8io", "tv_shufflenetv2_int8io", "yolo11n-cls_int8", "yolo11n_int8", "yolo26n_int8",
             "yolov8n-pose_int8")
 

@@ -29,7 +29,7 @@ Status verify_tile(const OpView& view) {
                 multipliers.tensor->elements(), input.text(), in.size());
   }
   PERAXIS_TRY(expect_rank(output, in.size(), in.size()));
-  if (!multipliers.tensor->is_constant) return {};
+  if (!multipliers.tensor->is_constant) return expect_stated_shape(output);
   const auto counts = PERAXIS_TRY(constant_integers(view.graph(), view.op().inputs[1], "the multipliers"));
   std::vector<int32_t> shape = in;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -96,8 +96,10 @@ Status verify_scatter_nd(const OpView& view) {
   PERAXIS_TRY(expect_rank(indices, 1, kMaxRank));
   PERAXIS_TRY(expect_rank(updates, 1, kMaxRank));
   if (shape.tensor->is_constant) {
-    const auto wanted = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input"));
-    PERAXIS_TRY(expect_shape(output, wanted));
+    const auto stated = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[2], "the shape input"));
+    PERAXIS_TRY(expect_shape(output, stated));
+  } else {
+    PERAXIS_TRY(expect_stated_shape(output));
   }
   const std::vector<int32_t>& rows = indices.tensor->shape;
   const std::vector<int32_t>& out = output.tensor->shape;
