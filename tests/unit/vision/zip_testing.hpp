@@ -10,8 +10,9 @@
 
 namespace peraxis::vision {
 
+// Little endian; `bytes` may be more than a number has.
 inline void put_number(std::string& out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  for (; bytes > 0; --bytes, value >>= 8) out += static_cast<char>(value);
 }
 
 // `start`: what the places count from; an archive that is written behind a model counts the model's bytes.
