@@ -1,6 +1,15 @@
-# peraxis_add_library(NAME folder-library DEPENDS other folders...): all .cpp below the folder.
+# peraxis_join_sources(TARGET COUNT): compiles COUNT files as one (docs/decisions/0006). Only for files whose unnamed
+# namespaces do not collide.
+function(peraxis_join_sources target count)
+  if(PERAXIS_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+  endif()
+endfunction()
+
+# peraxis_add_library(NAME folder-library DEPENDS other folders... JOIN count): all .cpp below the folder;
+# JOIN: that many files are compiled as one.
 function(peraxis_add_library)
-  cmake_parse_arguments(ARG "INTERFACE" "NAME" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "INTERFACE" "NAME;JOIN" "DEPENDS;LINK" ${ARGN})
   if(ARG_INTERFACE)
     add_library(peraxis_${ARG_NAME} INTERFACE)
     set(scope INTERFACE)
@@ -9,6 +18,9 @@ function(peraxis_add_library)
     list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
     add_library(peraxis_${ARG_NAME} STATIC ${sources})
     set(scope PUBLIC)
+    if(ARG_JOIN)
+      peraxis_join_sources(peraxis_${ARG_NAME} ${ARG_JOIN})
+    endif()
   endif()
   target_link_libraries(peraxis_${ARG_NAME} ${scope} peraxis_options
     tl::expected ${ARG_LINK})
@@ -31,10 +43,13 @@ function(peraxis_flatbuffers target schema)
 endfunction()
 
 # peraxis_add_test(NAME SOURCES... DEPENDS folders... LABELS labels...): one GoogleTest program.
-# Label `threads`: also run under the thread sanitizer.
+# Label `threads`: also run under the thread sanitizer. JOIN: that many files are compiled as one.
 function(peraxis_add_test)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;JOIN" "SOURCES;DEPENDS;LABELS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
+  if(ARG_JOIN)
+    peraxis_join_sources(${ARG_NAME} ${ARG_JOIN})
+  endif()
   # What runs without the command-line program and Python: the sanitizer builds need no more.
   if(NOT TARGET native_tests)
     add_custom_target(native_tests)

@@ -164,9 +164,55 @@ def disagree(first, first_names, second, second_names):
         yield f"{second}: {name} is missing in {first}"
 
 
+# A definition at the start of a line: a function, a type or a constant.
+DEFINITION = re.compile(r"(?:(?:constexpr|static|inline) )*[A-Za-z_][\w:<>,*& ]*?[ *&](\w+)\("
+                        r"|(?:struct|class|enum class|using|constexpr [\w:<>]+|const [\w:<>]+) (\w+)")
+NOT_DEFINED = re.compile(r"(?:using )?namespace |using \w+::|using [\w:]+;|return |TEST|INSTANTIATE|template|namespace \w+ =")
+
+
+def names(text, unnamed):
+    """What a file defines inside (or outside) its unnamed namespace."""
+    inside = False
+    for line in text.splitlines():
+        if line.startswith("namespace {"):
+            inside = True
+        elif line == "}  // namespace":
+            inside = False
+        elif inside == unnamed and not NOT_DEFINED.match(line):
+            found = DEFINITION.match(line)
+            if found:
+                yield found[1] or found[2]
+
+
+def check_joined_files(top):
+    """Files that are compiled as one: a name in an unnamed namespace stands in one of them only, and in no header
+    of the folder. Else another file's overload could be called without a word."""
+    def namespace(text):
+        found = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+        return found[1] if found else ""
+
+    for cmake in files(top, ("src", "tests")):
+        if cmake.name != "CMakeLists.txt" or not re.search(r"\bJOIN \d", read(cmake)):
+            continue
+        owners = {}
+        folder = cmake.parent
+        for header in sorted(folder.rglob("*.hpp")):
+            text = read(header)
+            for name in names(text, unnamed=False):
+                owners.setdefault((namespace(text), name), header)
+        for source in sorted(folder.rglob("*.cpp")):
+            text = read(source)
+            for name in sorted(set(names(text, unnamed=True))):
+                other = owners.setdefault((namespace(text), name), source)
+                if other != source:
+                    yield (f"{source.relative_to(top)}: {name} is also in {other.relative_to(top)}; "
+                           "files of this folder are compiled as one (docs/decisions/0006)")
+
+
 def check(top):
     breaches = []
-    for rule in (check_includes, check_lengths, check_paths, check_lists, check_citations, check_operator_pages):
+    for rule in (check_includes, check_lengths, check_paths, check_lists, check_citations, check_operator_pages,
+                 check_joined_files):
         breaches += rule(top)
     return breaches
 

@@ -12,7 +12,8 @@
 namespace peraxis::base {
 namespace {
 
-constexpr uint32_t kLocalSignature = 0x04034b50, kCentralSignature = 0x02014b50, kEndSignature = 0x06054b50;
+constexpr uint32_t kLocalFileSignature = 0x04034b50, kCentralSignature = 0x02014b50,
+                   kEndSignature = 0x06054b50;
 constexpr size_t kEndBytes = 22;
 constexpr uint16_t kDeflated = 8;
 constexpr uint16_t kUtf8Flag = 1 << 11;
@@ -84,7 +85,7 @@ Result<Written> append_member(std::vector<uint8_t>& out, const std::string& key,
   if (out.size() + packed.size() > UINT32_MAX - (uint32_t{1} << 24))  // room for headers and the directory
     return fail(ErrorCode::Unsupported, "the .npz file would pass 4 GiB at array '{}'", key);
   m.header = static_cast<uint32_t>(out.size());
-  put32(out, kLocalSignature);
+  put32(out, kLocalFileSignature);
   put_common(out, m);
   out.insert(out.end(), m.name.begin(), m.name.end());
   out.insert(out.end(), packed.begin(), packed.end());

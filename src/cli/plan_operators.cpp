@@ -18,7 +18,7 @@ const Difference* found(const OperatorDifferences* measured, size_t op) {
   return at == measured->end() ? nullptr : &at->second;
 }
 
-double share(const OperatorCertificate& c) {
+double differing_share(const OperatorCertificate& c) {
   return c.values > 0 ? static_cast<double>(c.differing) / static_cast<double>(c.values) : 0;
 }
 
@@ -86,7 +86,7 @@ std::string operators_table(const ir::Graph& graph, const plan::Plan& plan,
                                  base::with_thousands(cost.bytes),
                                  fmt::format("{:.3f}", cost.ms()),
                                  c.counted ? base::with_thousands(c.values) : "not counted",
-                                 c.counted ? share_text(share(c)) : "",
+                                 c.counted ? share_text(differing_share(c)) : "",
                                  std::to_string(c.max),
                                  c.every_reading ? "any" : "open",
                                  share_text(c.expected)};

@@ -124,7 +124,7 @@ std::vector<int32_t> handed_on(const Op& op) {
   }
 }
 
-RealRange product(const RealRange& a, const RealRange& b) {
+RealRange product_range(const RealRange& a, const RealRange& b) {
   const auto times = [](double x, double y) { return x == 0 || y == 0 ? 0.0 : x * y; };
   const double ends[] = {times(a.low, b.low), times(a.low, b.high), times(a.high, b.low),
                          times(a.high, b.high)};
@@ -154,7 +154,7 @@ std::optional<RealRange> computed(const Op& op, const std::vector<RealRange>& of
     case OpKind::Sub:
       return RealRange{in(0).low - in(1).high, in(0).high - in(1).low};
     case OpKind::Mul:
-      return product(in(0), in(1));
+      return product_range(in(0), in(1));
     case OpKind::Maximum:
       return RealRange{std::max(in(0).low, in(1).low), std::max(in(0).high, in(1).high)};
     case OpKind::Minimum:

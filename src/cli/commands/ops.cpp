@@ -44,7 +44,7 @@ std::string conditions_of(const lower::DeviceText& text) {
 
 // --- every operator
 
-Json facts_json(const OpEntry& entry) {
+Json operator_facts_json(const OpEntry& entry) {
   Json out;
   out["name"] = entry.name;
   out["tflite_code"] = entry.code;
@@ -113,12 +113,12 @@ CliResult<Counts> count(const ir::Graph& graph, const BuildOptions& options,
   return out;
 }
 
-Json counts_json(const Counts& counts) {
+Json operator_counts_json(const Counts& counts) {
   Json out = Json::array();
   for (const OpEntry& entry : kEntries) {
     const auto found = counts.find(entry.kind);
     if (found == counts.end()) continue;
-    Json facts = facts_json(entry);
+    Json facts = operator_facts_json(entry);
     facts["count"] = found->second.count;
     facts["on_npu"] = found->second.npu;
     facts["on_cpu"] = found->second.count - found->second.npu;
@@ -202,7 +202,7 @@ CliStatus ops_command(const OpsOptions& options) {
     }
     Json out;
     out["operators"] = Json::array();
-    for (const OpEntry& entry : kEntries) out["operators"].push_back(facts_json(entry));
+    for (const OpEntry& entry : kEntries) out["operators"].push_back(operator_facts_json(entry));
     out["conditions"] = conditions_json();
     print_json(out);
     return {};
@@ -224,7 +224,7 @@ CliStatus ops_command(const OpsOptions& options) {
   out["model"] = options.model;
   out["accuracy"] = options.build.accuracy;
   out["strategy"] = options.build.strategy;
-  out["operators"] = counts_json(counts);
+  out["operators"] = operator_counts_json(counts);
   out["conditions"] = conditions_json();
   out["warnings"] = warnings;
   print_json(out);

@@ -7,7 +7,7 @@ namespace peraxis::ir::rules {
 
 namespace {
 
-Status verify_weight_quantization(const Operand& weights) {
+Status verify_rows_quantization(const Operand& weights) {
   const QuantParams& quant = weights.tensor->quant;
   if (!quant.per_axis()) return {};
   if (quant.quantized_dimension != 0) {
@@ -35,7 +35,7 @@ Status verify_fully_connected(const OpView& view) {
   PERAXIS_TRY(verify_weighted_types(input, weights, output));
   PERAXIS_TRY(expect_rank(weights, 2, 2));
   PERAXIS_TRY(expect_rank(input, 1, 4));
-  PERAXIS_TRY(verify_weight_quantization(weights));
+  PERAXIS_TRY(verify_rows_quantization(weights));
   const int32_t units = weights.tensor->shape[0];
   const int32_t columns = weights.tensor->shape[1];
   std::vector<int32_t> expected;

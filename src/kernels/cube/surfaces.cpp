@@ -91,8 +91,8 @@ bool spreads(const Call& call, size_t i) {
 }
 
 // Copies entries [first, first + width) of the last dimension, of `bytes` bytes each.
-std::vector<uint8_t> sliced(const std::vector<uint8_t>& data, int64_t last, int64_t bytes, int64_t first,
-                            int64_t width) {
+std::vector<uint8_t> sliced_bytes(const std::vector<uint8_t>& data, int64_t last, int64_t bytes,
+                                  int64_t first, int64_t width) {
   std::vector<uint8_t> out;
   for (size_t row = 0; row < data.size(); row += static_cast<size_t>(last * bytes)) {
     const auto from = data.begin() + static_cast<int64_t>(row) + first * bytes;
@@ -107,8 +107,8 @@ void slice(std::vector<T>& values, int64_t first, int64_t width) {
 }
 
 // The tensor with `width` of its channels, of which `data` is all a constant's.
-void narrow(ir::Tensor& t, const std::vector<uint8_t>& data, int64_t first, int64_t width) {
-  if (t.is_constant) t.data = sliced(data, t.shape.back(), ir::data_type_bytes(t.type), first, width);
+void narrow_tensor(ir::Tensor& t, const std::vector<uint8_t>& data, int64_t first, int64_t width) {
+  if (t.is_constant) t.data = sliced_bytes(data, t.shape.back(), ir::data_type_bytes(t.type), first, width);
   if (t.quant.per_axis() && t.quant.quantized_dimension + 1 == static_cast<int32_t>(t.shape.size())) {
     slice(t.quant.scale, first, width);
     slice(t.quant.zero_point, first, width);
@@ -166,7 +166,7 @@ class Surfaces {
       ir::Tensor& t = work.graph.tensors[i];
       if (changed || whole.is_constant) {
         t = graph_.tensors[i];
-        narrow(t, whole.data, first, width);
+        narrow_tensor(t, whole.data, first, width);
       }
       const Lanes lanes{whole.elements() / channels_, channels_, first, real, width};
       if (!whole.is_constant) bytes[i] = read_lanes(call_.inputs[i], lanes, work.scratch[i]);
@@ -174,7 +174,7 @@ class Surfaces {
     const ir::Tensor& output = call_.output();
     if (changed) {
       work.graph.tensors.back() = graph_.tensors.back();
-      narrow(work.graph.tensors.back(), {}, first, width);
+      narrow_tensor(work.graph.tensors.back(), {}, first, width);
     }
     const Lanes lanes{output.elements() / channels_, channels_, first, real, width};
     const std::span<uint8_t> to = lanes_to_write(call_.outputs[0], lanes, work.made);
@@ -220,7 +220,7 @@ bool runs_at_once(const Call& call) {
 }
 
 // Surfaces with channels in their order, not flipped.
-Values in_order(const InputView& view, const Layout& out, std::vector<uint8_t>& scratch) {
+Values values_in_order(const InputView& view, const Layout& out, std::vector<uint8_t>& scratch) {
   const auto size = static_cast<size_t>(out.bytes());
   if (view.layout.cube() && view.layout.plain() && !view.layout.flipped) return view.bytes.first(size);
   scratch.resize(size);
@@ -236,8 +236,8 @@ Status run_at_once(const Call& call, const Options& options) {
   ir::Graph graph = alone(call);
   for (ir::Tensor& t : graph.tensors) t.shape = {static_cast<int32_t>(size)};
   std::array<std::vector<uint8_t>, 2> scratch;
-  const std::array<Values, 2> bytes{in_order(call.inputs[0], out, scratch[0]),
-                                    in_order(call.inputs[1], out, scratch[1])};
+  const std::array<Values, 2> bytes{values_in_order(call.inputs[0], out, scratch[0]),
+                                    values_in_order(call.inputs[1], out, scratch[1])};
   const std::span<uint8_t> to = call.outputs[0].bytes.first(size);
   PERAXIS_TRY(run_alone(graph, bytes, to, options));
   if (out.flipped)

@@ -152,7 +152,7 @@ void run_block(const Job& job, int64_t block, int64_t y, int64_t x, Accumulators
   }
 }
 
-void run_rows(const Job& job, int64_t first_row, int64_t last_row) {
+void run_conv_rows(const Job& job, int64_t first_row, int64_t last_row) {
   const Convolution& conv = job.conv;
   const int64_t blocks = round_up(conv.outputs_per_group, kOutputs) / kOutputs;
   for (int64_t block = 0; block < blocks; ++block) {
@@ -195,7 +195,7 @@ Status conv_2d(const Context& context) {
     for (int64_t n = 0; n < conv.output.n; ++n) {
       const Padded image = widen_group(conv, n, group, rows, cols);
       const Job job{conv, image, weights, best_accumulate(), n, group};
-      pool.run([&](int64_t first, int64_t last) { run_rows(job, first, last); });
+      pool.run([&](int64_t first, int64_t last) { run_conv_rows(job, first, last); });
     }
   }
   return {};

@@ -70,8 +70,8 @@ std::vector<int16_t> widen_weights(const Convolution& conv) {
   return weights;
 }
 
-void run_rows(const Convolution& conv, const Padded& image, const std::vector<int16_t>& weights, int64_t n,
-              int64_t first_row, int64_t last_row) {
+void run_depthwise_rows(const Convolution& conv, const Padded& image, const std::vector<int16_t>& weights,
+                        int64_t n, int64_t first_row, int64_t last_row) {
   const MultiplyAdd multiply_add_best = best_multiply_add();
   const int64_t channels = conv.output.c;
   for (int64_t y = first_row; y < last_row; ++y) {
@@ -136,7 +136,7 @@ Status depthwise_conv_2d(const Context& context) {
   const std::vector<int16_t> weights = widen_weights(conv);
   for (int64_t n = 0; n < conv.output.n; ++n) {
     const Padded image = widen(conv, n, rows, cols, conv.output.c);
-    pool.run([&](int64_t first, int64_t last) { run_rows(conv, image, weights, n, first, last); });
+    pool.run([&](int64_t first, int64_t last) { run_depthwise_rows(conv, image, weights, n, first, last); });
   }
   return {};
 }

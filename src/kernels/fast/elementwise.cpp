@@ -42,7 +42,7 @@ Result<Rowwise> rowwise(const Context& context) {
 
 // out = requantize(combine(a, b)) for every element.
 template <class Combine>
-void run(const Context& context, const Rowwise& shape, const Requantize& requantize, Combine combine) {
+void run_rows(const Context& context, const Rowwise& shape, const Requantize& requantize, Combine combine) {
   const uint8_t* a = context.inputs[0].data();
   const uint8_t* b = context.inputs[1].data();
   uint8_t* out = context.outputs[0].data();
@@ -95,11 +95,11 @@ bool add_or_subtract(const Context& context, int sign) {
   const Table of_a = contributions(context.input(0), sum.of_a, 1);
   const Table of_b = contributions(context.input(1), sum.of_b, sign);
   const Requantize requantize = uniform(context, sum.of_output, a->activation);
-  run(context, *shape, requantize, [&](uint8_t p, uint8_t q) { return of_a[p] + of_b[q]; });
+  run_rows(context, *shape, requantize, [&](uint8_t p, uint8_t q) { return of_a[p] + of_b[q]; });
   return true;
 }
 
-bool multiply(const Context& context) {
+bool multiply_rows(const Context& context) {
   const auto* a = std::get_if<ir::BinaryAttributes>(&context.op().attributes);
   if (a == nullptr || !plain_bytes(context)) return false;
   const auto shape = rowwise(context);
@@ -112,7 +112,7 @@ bool multiply(const Context& context) {
       uniform(context, num::quantize_multiplier(static_cast<double>(ratio)), a->activation);
   if (requantize.multipliers[0].exponent > kLargestMulExponent) return false;
   const ir::DataType type = context.output().type;
-  run(context, *shape, requantize, [&](uint8_t p, uint8_t q) {
+  run_rows(context, *shape, requantize, [&](uint8_t p, uint8_t q) {
     return (stored(p, type) - x.zero_point) * (stored(q, type) - z.zero_point);
   });
   return true;
@@ -129,7 +129,7 @@ Status sub(const Context& context) {
 }
 
 Status mul(const Context& context) {
-  return multiply(context) ? Status{} : reference::mul(context);
+  return multiply_rows(context) ? Status{} : reference::mul(context);
 }
 
 }  // namespace peraxis::kernels::fast

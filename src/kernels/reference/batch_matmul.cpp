@@ -26,8 +26,8 @@ Matrices matrices(const ir::Tensor& tensor, size_t batch_rank, bool swapped) {
 }
 
 template <class T, class Sum, class Store>
-Status multiply(const Context& context, const ir::BatchMatmulAttributes& attributes_of_op, int32_t zero_a,
-                int32_t zero_b, Store store) {
+Status multiply_matrices(const Context& context, const ir::BatchMatmulAttributes& attributes_of_op,
+                         int32_t zero_a, int32_t zero_b, Store store) {
   const std::vector<int32_t>& shape = context.output().shape;
   const size_t batch_rank = shape.size() - 2;
   const Matrices a = matrices(context.input(0), batch_rank, attributes_of_op.adj_x);
@@ -64,7 +64,7 @@ Status batch_matmul(const Context& context) {
   PERAXIS_TRY(check_rule(context));
   const auto* a = PERAXIS_TRY(attributes<ir::BatchMatmulAttributes>(context));
   if (context.output().type == ir::DataType::Float32)
-    return multiply<float, float>(context, *a, 0, 0, [](float sum) { return sum; });
+    return multiply_matrices<float, float>(context, *a, 0, 0, [](float sum) { return sum; });
   const Quant left = quant_of(context.input(0));
   const Quant right = quant_of(context.input(1));
   const Quant out = quant_of(context.output());
@@ -73,11 +73,11 @@ Status batch_matmul(const Context& context) {
       num::quantize_multiplier(static_cast<double>(product) / static_cast<double>(out.scale));
   const ir::StoredRange range = ir::type_range(context.output().type);
   if (context.output().type == ir::DataType::Int16) {
-    return multiply<int16_t, int64_t>(context, *a, 0, 0, [&](int64_t sum) {
+    return multiply_matrices<int16_t, int64_t>(context, *a, 0, 0, [&](int64_t sum) {
       return clamp_to<int16_t>(num::multiply_15_bits(sum, multiplier), range);
     });
   }
-  return multiply<int8_t, int32_t>(context, *a, left.zero_point, right.zero_point, [&](int32_t sum) {
+  return multiply_matrices<int8_t, int32_t>(context, *a, left.zero_point, right.zero_point, [&](int32_t sum) {
     return clamp_to<int8_t>(int64_t{num::multiply_two_roundings(sum, multiplier)} + out.zero_point, range);
   });
 }

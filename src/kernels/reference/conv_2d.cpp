@@ -7,7 +7,7 @@
 namespace peraxis::kernels::reference {
 namespace {
 
-int32_t accumulate(const Convolution& conv, int64_t n, int64_t y, int64_t x, int64_t channel) {
+int32_t accumulate_window(const Convolution& conv, int64_t n, int64_t y, int64_t x, int64_t channel) {
   auto sum = static_cast<uint32_t>(conv.bias[static_cast<size_t>(channel)]);
   const int64_t first_input = channel / conv.outputs_per_group * conv.depth;
   for (int64_t ky = 0; ky < conv.kernel_h; ++ky) {
@@ -39,7 +39,7 @@ Status conv_2d(const Context& context) {
     for (int64_t y = 0; y < conv.output.h; ++y) {
       for (int64_t x = 0; x < conv.output.w; ++x) {
         for (int64_t c = 0; c < conv.output.c; ++c) {
-          *out++ = conv.requantize(accumulate(conv, n, y, x, c), static_cast<size_t>(c));
+          *out++ = conv.requantize(accumulate_window(conv, n, y, x, c), static_cast<size_t>(c));
         }
       }
     }

@@ -17,7 +17,7 @@ int sign_bits(int32_t x) {
 }
 
 template <class T>
-Status quantized(const Context& context, ir::Activation activation) {
+Status quantized_div(const Context& context, ir::Activation activation) {
   const Quant a = quant_of(context.input(0));
   const Quant b = quant_of(context.input(1));
   const Quant y = quant_of(context.output());
@@ -63,7 +63,7 @@ Status div(const Context& context) {
               [](T a, T b) { return b != 0 && (b != -1 || a != INT32_MIN); },
               [&](T a, T b) { return bounds(a / b); });
         } else {
-          return quantized<T>(context, activation);
+          return quantized_div<T>(context, activation);
         }
       });
 }

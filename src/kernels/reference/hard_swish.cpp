@@ -9,7 +9,7 @@
 namespace peraxis::kernels::reference {
 namespace {
 
-int32_t saturated(int64_t x) {
+int32_t saturated32(int64_t x) {
   return static_cast<int32_t>(num::saturate(x, -32768, 32767));
 }
 
@@ -33,14 +33,14 @@ int32_t to_16_bits(int32_t mantissa) {
 int32_t gate(int32_t value, num::Multiplier multiplier) {
   const int left = multiplier.exponent;
   int32_t r = value;
-  if (left > 0) r = saturated(int64_t{r} << (left - 1));
+  if (left > 0) r = saturated32(int64_t{r} << (left - 1));
   r = high_mul_16(r, to_16_bits(multiplier.mantissa));
-  if (left > 0) r = saturated(int64_t{r} * 2);
+  if (left > 0) r = saturated32(int64_t{r} * 2);
   if (left < 0) r = shift_16_bits(r, -left);
   return (r + 32768) >> 1;
 }
 
-Status quantized(const Context& context) {
+Status quantized_hard_swish(const Context& context) {
   const Quant x = quant_of(context.input(0));
   const Quant y = quant_of(context.output());
   const float fine = x.scale / 128.0F;
@@ -66,7 +66,7 @@ Status quantized(const Context& context) {
 
 Status hard_swish(const Context& context) {
   PERAXIS_TRY(check_rule(context));
-  if (context.output().type != ir::DataType::Float32) return quantized(context);
+  if (context.output().type != ir::DataType::Float32) return quantized_hard_swish(context);
   return map_elements<float>(context,
                              [](float x) { return x * std::min(6.0F, std::max(0.0F, x + 3.0F)) / 6.0F; });
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kOutputBits = 7;  // the output's scale is 2^-7
 
-void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth) {
+void float_unit_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth) {
   constexpr float kLeast = 1e-6F;
   float sum = 0.0F;
   for (int64_t i = 0; i < depth; ++i) {
@@ -23,7 +23,7 @@ void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, in
 }
 
 template <class T>
-void byte_row(const Reader<T>& in, const Writer<T>& out, int64_t at, int64_t depth, int32_t zero_point) {
+void byte_unit_row(const Reader<T>& in, const Writer<T>& out, int64_t at, int64_t depth, int32_t zero_point) {
   uint32_t sum = 0;
   for (int64_t i = 0; i < depth; ++i) {
     const int32_t v = in[at + i] - zero_point;
@@ -54,9 +54,9 @@ Status l2_normalization(const Context& context) {
     const Writer<T> out(context.outputs[0]);
     for (int64_t at = 0; at < input.elements(); at += depth) {
       if constexpr (std::is_same_v<T, float>)
-        float_row(in, out, at, depth);
+        float_unit_row(in, out, at, depth);
       else
-        byte_row<T>(in, out, at, depth, quant_of(input).zero_point);
+        byte_unit_row<T>(in, out, at, depth, quant_of(input).zero_point);
     }
     return {};
   });

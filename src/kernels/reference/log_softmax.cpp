@@ -17,7 +17,7 @@ int32_t half_sum(int32_t a, int32_t b) {
   const int64_t sum = int64_t{a} + b;
   return static_cast<int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
 }
-int32_t saturated(int64_t v) {
+int32_t saturated_sum(int64_t v) {
   return static_cast<int32_t>(
       num::saturate(v, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
 }
@@ -33,10 +33,10 @@ int32_t log_of(int32_t v) {
   };
   const int zeros = std::countl_zero(static_cast<uint32_t>(v));
   const int32_t first = saturating_left_shift(high_mul(saturating_left_shift(v, zeros - 1), kRootHalf), 1);
-  const int32_t first_power = saturated(int64_t{power(zeros)} + kQuarter);
+  const int32_t first_power = saturated_sum(int64_t{power(zeros)} + kQuarter);
   const int free = std::countl_zero(static_cast<uint32_t>(high_mul(v, kRootHalf))) - 1;
   const int32_t second = saturating_left_shift(v, free);
-  const int32_t second_power = saturated(int64_t{power(free)} - kQuarter);
+  const int32_t second_power = saturated_sum(int64_t{power(free)} - kQuarter);
   const int32_t rest = std::min(first, second);
   const int32_t p = half_sum(rest, kFourthRootHalf);
   const int32_t difference = wrapping_subtract(rest, kFourthRootHalf);
@@ -60,7 +60,7 @@ struct LogScaling {
   }
 };
 
-Status byte_row(const Context& context, Values in, std::span<uint8_t> out, const LogScaling& scaling) {
+Status byte_log_row(const Context& context, Values in, std::span<uint8_t> out, const LogScaling& scaling) {
   const ir::DataType type = context.input(0).type;
   const ir::StoredRange range = ir::type_range(type);
   const int32_t largest = largest_of(in, type);
@@ -82,7 +82,7 @@ Status byte_row(const Context& context, Values in, std::span<uint8_t> out, const
   return {};
 }
 
-void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth) {
+void float_log_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth) {
   float largest = std::numeric_limits<float>::lowest();
   for (int64_t i = 0; i < depth; ++i) largest = std::max(largest, in[at + i]);
   float sum = 0.0F;
@@ -100,7 +100,7 @@ Status log_softmax(const Context& context) {
   if (context.input(0).type == ir::DataType::Float32) {
     const Reader<float> in(context.inputs[0]);
     const Writer<float> out(context.outputs[0]);
-    for (int64_t at = 0; at < total; at += depth) float_row(in, out, at, depth);
+    for (int64_t at = 0; at < total; at += depth) float_log_row(in, out, at, depth);
     return {};
   }
   LogScaling scaling;
@@ -110,8 +110,8 @@ Status log_softmax(const Context& context) {
   for (int64_t at = 0; at < total; at += depth) {
     const auto first = static_cast<size_t>(at);
     const auto count = static_cast<size_t>(depth);
-    PERAXIS_TRY(byte_row(context, context.inputs[0].subspan(first, count),
-                         context.outputs[0].subspan(first, count), scaling));
+    PERAXIS_TRY(byte_log_row(context, context.inputs[0].subspan(first, count),
+                             context.outputs[0].subspan(first, count), scaling));
   }
   return {};
 }

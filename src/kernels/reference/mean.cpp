@@ -8,7 +8,7 @@ namespace peraxis::kernels::reference {
 namespace {
 
 template <class T>
-void quantized(const Context& context, const Reduction& reduction) {
+void quantized_mean(const Context& context, const Reduction& reduction) {
   const Quant x = quant_of(context.input(0));
   const Quant y = quant_of(context.output());
   const num::Multiplier multiplier = num::divided(
@@ -38,7 +38,7 @@ Status mean(const Context& context) {
           for (size_t i = 0; i < sums.size(); ++i)
             out.set(static_cast<int64_t>(i), sums[i] / static_cast<float>(reduction.count));
         } else {
-          quantized<T>(context, reduction);
+          quantized_mean<T>(context, reduction);
         }
         return {};
       });

@@ -8,7 +8,7 @@ namespace peraxis::kernels::reference {
 namespace {
 
 template <class T>
-Status quantized(const Context& context, ir::Activation activation) {
+Status quantized_mul(const Context& context, ir::Activation activation) {
   const Quant a = PERAXIS_TRY(activation_quant(context, context.input(0)));
   const Quant b = PERAXIS_TRY(activation_quant(context, context.input(1)));
   const Quant y = PERAXIS_TRY(activation_quant(context, context.output()));
@@ -27,7 +27,7 @@ Status quantized(const Context& context, ir::Activation activation) {
 Status mul(const Context& context) {
   return arithmetic_operator(context, '*',
                              [&]<class T>(std::type_identity<T>, const ir::BinaryAttributes& attributes) {
-                               return quantized<T>(context, attributes.activation);
+                               return quantized_mul<T>(context, attributes.activation);
                              });
 }
 

@@ -31,7 +31,7 @@ Sides sides(const Reader<float>& boxes, int32_t box) {
   return {std::min(y1, y2), std::max(y1, y2), std::min(x1, x2), std::max(x1, x2)};
 }
 
-float overlap(const Sides& a, const Sides& b) {
+float overlap_of_sides(const Sides& a, const Sides& b) {
   const float area_a = a.area();
   const float area_b = b.area();
   if (area_a <= 0.0F || area_b <= 0.0F) return 0.0F;
@@ -48,7 +48,7 @@ bool passes(const Reader<float>& boxes, const std::vector<Candidate>& kept, cons
   const float factor = limits.sigma > 0.0F ? -0.5F / limits.sigma : 0.0F;
   const Sides own = sides(boxes, candidate.box);
   for (size_t i = kept.size(); i-- > candidate.compared;) {
-    const float share = overlap(own, sides(boxes, kept[i].box));
+    const float share = overlap_of_sides(own, sides(boxes, kept[i].box));
     if (share >= limits.overlap) return false;
     if (limits.sigma > 0.0F) candidate.score *= std::exp(factor * share * share);
     if (candidate.score <= limits.score) break;
@@ -56,7 +56,8 @@ bool passes(const Reader<float>& boxes, const std::vector<Candidate>& kept, cons
   return true;
 }
 
-std::vector<Candidate> suppress(const Context& context, const SuppressionLimits& limits, size_t most) {
+std::vector<Candidate> suppress_by_score(const Context& context, const SuppressionLimits& limits,
+                                         size_t most) {
   const Reader<float> boxes(context.inputs[0]);
   const Reader<float> scores(context.inputs[1]);
   std::priority_queue<Candidate> queue;
@@ -81,7 +82,7 @@ std::vector<Candidate> suppress(const Context& context, const SuppressionLimits&
 
 Status suppress_boxes(const Context& context, const SuppressionLimits& limits, bool soft) {
   const auto most = static_cast<size_t>(context.output().elements());
-  const std::vector<Candidate> kept = suppress(context, limits, most);
+  const std::vector<Candidate> kept = suppress_by_score(context, limits, most);
   for (const std::span<uint8_t>& output : context.outputs) std::ranges::fill(output, uint8_t{0});
   for (size_t i = 0; i < kept.size(); ++i) {
     Writer<int32_t>(context.outputs[0]).set(static_cast<int64_t>(i), kept[i].box);

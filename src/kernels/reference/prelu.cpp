@@ -7,7 +7,7 @@ namespace peraxis::kernels::reference {
 namespace {
 
 template <class T>
-Status quantized(const Context& context) {
+Status quantized_prelu(const Context& context) {
   const Quant x = quant_of(context.input(0));
   const Quant slope = quant_of(context.input(1));
   const Quant y = quant_of(context.output());
@@ -31,7 +31,7 @@ Status prelu(const Context& context) {
   PERAXIS_TRY(check_rule(context));
   return with_type<float, int8_t, uint8_t>(
       context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
-        if constexpr (!std::is_same_v<T, float>) return quantized<T>(context);
+        if constexpr (!std::is_same_v<T, float>) return quantized_prelu<T>(context);
         return combine<T>(context, [](T x, T slope) { return x >= T{0} ? x : x * slope; });
       });
 }

@@ -46,7 +46,8 @@ Status softmax_row(const Context& context, std::span<const uint8_t> in, const Wr
   return {};
 }
 
-void float_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth, float beta) {
+void float_softmax_row(const Reader<float>& in, const Writer<float>& out, int64_t at, int64_t depth,
+                       float beta) {
   float largest = std::numeric_limits<float>::lowest();
   for (int64_t i = 0; i < depth; ++i) largest = std::max(largest, in[at + i]);
   std::vector<float> exponentials(static_cast<size_t>(depth));
@@ -125,7 +126,8 @@ Status softmax(const Context& context) {
   if (context.output().type == ir::DataType::Float32) {
     const Reader<float> in(context.inputs[0]);
     const Writer<float> out(context.outputs[0]);
-    for (int64_t at = 0; at < context.output().elements(); at += depth) float_row(in, out, at, depth, beta);
+    for (int64_t at = 0; at < context.output().elements(); at += depth)
+      float_softmax_row(in, out, at, depth, beta);
     return {};
   }
   const Scaling scaling = PERAXIS_TRY(make_scaling(context, beta, context.input(0).quant.scale[0]));

@@ -9,7 +9,7 @@
 namespace peraxis::kernels::reference {
 namespace {
 
-Status quantized(const Context& context) {
+Status quantized_squared_difference(const Context& context) {
   constexpr int kFractionBits = 7;
   const Quant a = quant_of(context.input(0));
   const Quant b = quant_of(context.input(1));
@@ -36,7 +36,7 @@ Status squared_difference(const Context& context) {
   return with_type<float, int32_t, int8_t>(context, context.output(),
                                            [&]<class T>(std::type_identity<T>) -> Status {
                                              if constexpr (std::is_same_v<T, int8_t>)
-                                               return quantized(context);
+                                               return quantized_squared_difference(context);
                                              return combine<T>(context, [](T a, T b) {
                                                if constexpr (std::is_same_v<T, float>) {
                                                  const float difference = a - b;

@@ -47,7 +47,7 @@ class FloatSumOfStored {
 };
 
 template <class T>
-void quantized(const Context& context, const Reduction& reduction) {
+void quantized_sum(const Context& context, const Reduction& reduction) {
   using ToStored = std::conditional_t<std::is_same_v<T, uint8_t>, CentredSum, FloatSumOfStored>;
   const ToStored to_stored(quant_of(context.input(0)), quant_of(context.output()), reduction.count);
   const auto sums = fold<T, int64_t>(context, reduction, 0, [](int64_t sum, T value) { return sum + value; });
@@ -65,7 +65,7 @@ Status sum(const Context& context) {
   return with_type<float, int32_t, int64_t, int8_t, uint8_t, int16_t>(
       context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
         if constexpr (sizeof(T) <= 2) {
-          quantized<T>(context, reduction);
+          quantized_sum<T>(context, reduction);
         } else {
           const auto sums = fold<T, T>(context, reduction, T{0}, [](T a, T b) {
             if constexpr (std::is_same_v<T, float>) return a + b;

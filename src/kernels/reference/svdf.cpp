@@ -59,7 +59,7 @@ struct Int8Svdf {
 };
 
 template <class Rule>
-Status run(const Context& context, const Sizes& s, const Rule& rule) {
+Status run_svdf(const Context& context, const Sizes& s, const Rule& rule) {
   using Sum = typename Rule::Sum;
   const Reader<typename Rule::Data> in(context.inputs[0]), feature(context.inputs[1]);
   const Reader<typename Rule::State> time(context.inputs[2]), before(context.inputs[4]);
@@ -98,14 +98,14 @@ Status svdf(const Context& context) {
   const auto* a = PERAXIS_TRY(attributes<ir::SvdfAttributes>(context));
   const Sizes sizes = sizes_of(context, *a);
   if (context.output().type == ir::DataType::Float32)
-    return run(context, sizes, FloatSvdf{activation_bounds<float>(a->activation)});
+    return run_svdf(context, sizes, FloatSvdf{activation_bounds<float>(a->activation)});
   const Quant x = quant_of(context.input(0)), y = quant_of(context.output());
   const Quant feature = quant_of(context.input(1)), time = quant_of(context.input(2)),
               state = quant_of(context.input(4));
   // Products and quotients in float32, as LiteRT has them.
   const float inner = x.scale * feature.scale;
   const float outer = state.scale * time.scale;
-  return run(
+  return run_svdf(
       context, sizes,
       Int8Svdf{x.zero_point, y.zero_point, num::quantize_multiplier(static_cast<double>(inner / state.scale)),
                num::quantize_multiplier(static_cast<double>(outer / y.scale))});

@@ -12,15 +12,15 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Break {
+struct StateBreak {
   const char* what;
   std::function<void(Graph&)> change;
   const char* message;
 };
 
-void expect_refusals(const Graph& valid, const std::vector<Break>& breaks) {
+void expect_refusals(const Graph& valid, const std::vector<StateBreak>& breaks) {
   ASSERT_TRUE(verify(valid)) << verify(valid).error().text();
-  for (const Break& one : breaks) {
+  for (const StateBreak& one : breaks) {
     Graph graph = valid;
     one.change(graph);
     const Status status = verify(graph);

@@ -16,7 +16,7 @@ struct Shape {
   int32_t kernel_h, kernel_w, stride_h, stride_w;
 };
 
-ir::Tensor tensor(std::vector<int32_t> shape, std::vector<float> scales, int64_t zero_point) {
+ir::Tensor transposed_tensor(std::vector<int32_t> shape, std::vector<float> scales, int64_t zero_point) {
   ir::Tensor t;
   t.type = ir::DataType::Int8;
   t.shape = std::move(shape);
@@ -29,14 +29,15 @@ ir::Graph transposed(const Shape& s, int64_t z_in, std::mt19937& rng) {
   ir::Graph g;
   g.tensors.resize(1);
   g.tensors[0].is_constant = true;  // the output's shape: describe does not look at it
-  g.tensors.push_back(tensor({kKernels, s.kernel_h, s.kernel_w, kDepth}, {0.01F, 0.02F, 0.005F}, 0));
+  g.tensors.push_back(
+      transposed_tensor({kKernels, s.kernel_h, s.kernel_w, kDepth}, {0.01F, 0.02F, 0.005F}, 0));
   g.tensors[1].is_constant = true;
   for (int64_t i = 0; i < g.tensors[1].elements(); ++i)
     g.tensors[1].data.push_back(static_cast<uint8_t>(rng()));
-  g.tensors.push_back(tensor({1, kSize, kSize, kDepth}, {0.1F}, z_in));
+  g.tensors.push_back(transposed_tensor({1, kSize, kSize, kDepth}, {0.1F}, z_in));
   const auto out = [](int32_t kernel, int32_t stride) { return (int32_t{kSize} - 1) * stride + kernel; };
   g.tensors.push_back(
-      tensor({1, out(s.kernel_h, s.stride_h), out(s.kernel_w, s.stride_w), kKernels}, {0.2F}, 3));
+      transposed_tensor({1, out(s.kernel_h, s.stride_h), out(s.kernel_w, s.stride_w), kKernels}, {0.2F}, 3));
   g.ops.push_back(
       {ir::OpKind::TransposeConv,
        {0, 1, 2},

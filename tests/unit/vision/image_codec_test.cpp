@@ -59,7 +59,7 @@ std::span<const uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-std::string text_of(std::initializer_list<int> values) {
+std::string bytes_of(std::initializer_list<int> values) {
   std::string out;
   for (int value : values) out += static_cast<char>(value);
   return out;
@@ -139,7 +139,7 @@ void expect_near(const std::string& file, const std::string& rgb, int width, int
 
 TEST(DecodeImage, PngRgb) {
   const std::string file =
-      png_file({2, 2, 8, 2}, text_of({0, 1, 2, 3, 4, 5, 6, 0, 250, 251, 252, 253, 254, 255}));
+      png_file({2, 2, 8, 2}, bytes_of({0, 1, 2, 3, 4, 5, 6, 0, 250, 251, 252, 253, 254, 255}));
   auto image = decode_image(bytes_of(file), "a.png");
   ASSERT_TRUE(image) << image.error().text();
   EXPECT_EQ(image->width, 2);
@@ -153,16 +153,16 @@ TEST(DecodeImage, OtherChannelCountsAndDepthsBecomeRgb) {
     std::string row;
     std::vector<uint8_t> rgb;
   } cases[] = {
-      {8, 0, text_of({0, 7, 200}), {7, 7, 7, 200, 200, 200}},
-      {1, 0, text_of({0, 0x40}), {0, 0, 0, 255, 255, 255}},
-      {2, 0, text_of({0, 0x60}), {85, 85, 85, 170, 170, 170}},
-      {4, 0, text_of({0, 0x1e}), {17, 17, 17, 238, 238, 238}},
-      {8, 4, text_of({0, 7, 99, 200, 0}), {7, 7, 7, 200, 200, 200}},
-      {8, 6, text_of({0, 1, 2, 3, 99, 4, 5, 6, 0}), {1, 2, 3, 4, 5, 6}},
-      {16, 0, text_of({0, 7, 255, 200, 0}), {7, 7, 7, 200, 200, 200}},
-      {16, 2, text_of({0, 1, 255, 2, 255, 3, 0, 4, 0, 5, 0, 6, 128}), {1, 2, 3, 4, 5, 6}},
-      {16, 4, text_of({0, 7, 255, 9, 9, 200, 0, 0, 0}), {7, 7, 7, 200, 200, 200}},
-      {16, 6, text_of({0, 1, 9, 2, 9, 3, 9, 9, 9, 4, 9, 5, 9, 6, 9, 9, 9}), {1, 2, 3, 4, 5, 6}},
+      {8, 0, bytes_of({0, 7, 200}), {7, 7, 7, 200, 200, 200}},
+      {1, 0, bytes_of({0, 0x40}), {0, 0, 0, 255, 255, 255}},
+      {2, 0, bytes_of({0, 0x60}), {85, 85, 85, 170, 170, 170}},
+      {4, 0, bytes_of({0, 0x1e}), {17, 17, 17, 238, 238, 238}},
+      {8, 4, bytes_of({0, 7, 99, 200, 0}), {7, 7, 7, 200, 200, 200}},
+      {8, 6, bytes_of({0, 1, 2, 3, 99, 4, 5, 6, 0}), {1, 2, 3, 4, 5, 6}},
+      {16, 0, bytes_of({0, 7, 255, 200, 0}), {7, 7, 7, 200, 200, 200}},
+      {16, 2, bytes_of({0, 1, 255, 2, 255, 3, 0, 4, 0, 5, 0, 6, 128}), {1, 2, 3, 4, 5, 6}},
+      {16, 4, bytes_of({0, 7, 255, 9, 9, 200, 0, 0, 0}), {7, 7, 7, 200, 200, 200}},
+      {16, 6, bytes_of({0, 1, 9, 2, 9, 3, 9, 9, 9, 4, 9, 5, 9, 6, 9, 9, 9}), {1, 2, 3, 4, 5, 6}},
   };
   for (const auto& c : cases) {
     auto image = decode_image(bytes_of(png_file({2, 1, c.bits, c.colour_type}, c.row)), "a.png");
@@ -172,35 +172,35 @@ TEST(DecodeImage, OtherChannelCountsAndDepthsBecomeRgb) {
 }
 
 TEST(DecodeImage, PaletteColoursAreTakenAsStored) {
-  const std::string palette = png_chunk("PLTE", text_of({10, 20, 30, 40, 50, 60, 70, 80, 90}));
+  const std::string palette = png_chunk("PLTE", bytes_of({10, 20, 30, 40, 50, 60, 70, 80, 90}));
   const struct {
     int bits;
     std::string row;
-  } cases[] = {{2, text_of({0, 0x84})}, {4, text_of({0, 0x20, 0x10})}, {8, text_of({0, 2, 0, 1})}};
+  } cases[] = {{2, bytes_of({0, 0x84})}, {4, bytes_of({0, 0x20, 0x10})}, {8, bytes_of({0, 2, 0, 1})}};
   for (const auto& c : cases) {
-    for (const std::string& clear : {std::string(), png_chunk("tRNS", text_of({0, 128, 255}))}) {
+    for (const std::string& clear : {std::string(), png_chunk("tRNS", bytes_of({0, 128, 255}))}) {
       auto image = decode_image(bytes_of(png_file({3, 1, c.bits, 3}, c.row, palette + clear)), "a.png");
       ASSERT_TRUE(image) << image.error().text();
       EXPECT_THAT(image->rgb, ElementsAre(70, 80, 90, 10, 20, 30, 40, 50, 60)) << c.bits << " bits";
     }
   }
-  EXPECT_THAT(refusal(png_file({3, 1, 8, 3}, text_of({0, 2, 0, 1}))), HasSubstr("PLTE"));
+  EXPECT_THAT(refusal(png_file({3, 1, 8, 3}, bytes_of({0, 2, 0, 1}))), HasSubstr("PLTE"));
 }
 
 TEST(DecodeImage, ChunksThatWouldChangeTheColoursAreIgnored) {
-  const std::string gamma = png_chunk("gAMA", text_of({0, 1, 0x86, 0xa0}));  // linear light
-  const std::string clear = png_chunk("tRNS", text_of({0, 7}));              // grey 7 is transparent
-  const std::string back = png_chunk("bKGD", text_of({0, 99}));
-  const std::string profile = png_chunk("iCCP", "name" + text_of({0, 0}) + "not a profile");
+  const std::string gamma = png_chunk("gAMA", bytes_of({0, 1, 0x86, 0xa0}));  // linear light
+  const std::string clear = png_chunk("tRNS", bytes_of({0, 7}));              // grey 7 is transparent
+  const std::string back = png_chunk("bKGD", bytes_of({0, 99}));
+  const std::string profile = png_chunk("iCCP", "name" + bytes_of({0, 0}) + "not a profile");
   auto image = decode_image(
-      bytes_of(png_file({2, 1, 8, 0}, text_of({0, 7, 200}), gamma + profile + clear + back)), "a");
+      bytes_of(png_file({2, 1, 8, 0}, bytes_of({0, 7, 200}), gamma + profile + clear + back)), "a");
   ASSERT_TRUE(image) << image.error().text();
   EXPECT_THAT(image->rgb, ElementsAre(7, 7, 7, 200, 200, 200));
 }
 
 TEST(DecodeImage, InterlacedPng) {
   // Adam7 of 2 x 2: the first pixel, then the one right of it, then the second row.
-  auto image = decode_image(bytes_of(png_file({2, 2, 8, 0, true}, text_of({0, 1, 0, 2, 0, 3, 4}))), "a.png");
+  auto image = decode_image(bytes_of(png_file({2, 2, 8, 0, true}, bytes_of({0, 1, 0, 2, 0, 3, 4}))), "a.png");
   ASSERT_TRUE(image) << image.error().text();
   EXPECT_THAT(image->rgb, ElementsAre(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4));
 }
@@ -238,7 +238,7 @@ TEST(DecodeImage, EveryTruncationIsAnErrorThatNamesTheFile) {
 TEST(DecodeImage, JpegDataThatStopsBeforeTheEndMarkerIsRefused) {
   const std::string whole = from_hex(kJpegHex);
   const std::string data =
-      text_of({0x27, 0xa1, 0xca, 0x61, 0x50, 0x49, 0x19, 0x83, 0x7f});  // all of the scan
+      bytes_of({0x27, 0xa1, 0xca, 0x61, 0x50, 0x49, 0x19, 0x83, 0x7f});  // all of the scan
   EXPECT_THAT(
       refusal(patched(whole, data + "\xff\xd9", data.substr(0, 3) + "\xff\xd9" + std::string(6, '\0'))),
       HasSubstr("premature end"));
@@ -260,7 +260,7 @@ TEST(DecodeImage, FlippedBytesNeverCrash) {
 }
 
 TEST(DecodeImage, WrongChecksumsAreRefusedInEveryChunk) {
-  const std::string file = png_file({1, 1, 8, 0}, text_of({0, 9}), png_chunk("tEXt", "a"));
+  const std::string file = png_file({1, 1, 8, 0}, bytes_of({0, 9}), png_chunk("tEXt", "a"));
   for (const char* chunk : {"IHDR", "tEXt", "IDAT", "IEND"}) {
     const size_t type = file.find(chunk);
     size_t size = 0;
@@ -272,8 +272,8 @@ TEST(DecodeImage, WrongChecksumsAreRefusedInEveryChunk) {
 }
 
 TEST(DecodeImage, JpegThatUsesATableItDoesNotDefine) {
-  const std::string scan = text_of({0xff, 0xda, 0, 12, 3, 1}), table = scan + text_of({0x33});
-  EXPECT_THAT(refusal(patched(from_hex(kJpegHex), scan + text_of({0}), table)), HasSubstr("Huffman table"));
+  const std::string scan = bytes_of({0xff, 0xda, 0, 12, 3, 1}), table = scan + bytes_of({0x33});
+  EXPECT_THAT(refusal(patched(from_hex(kJpegHex), scan + bytes_of({0}), table)), HasSubstr("Huffman table"));
 }
 
 TEST(DecodeImage, ArithmeticCodingIsRefusedByName) {
@@ -284,22 +284,22 @@ TEST(DecodeImage, ArithmeticCodingIsRefusedByName) {
 
 std::string jpeg_segment(int marker, const std::string& body) {
   const int size = static_cast<int>(body.size()) + 2;
-  return text_of({0xff, marker, size >> 8, size & 255}) + body;
+  return bytes_of({0xff, marker, size >> 8, size & 255}) + body;
 }
 
 // One grey block of 8 x 8 whose scans each bring one bit of one coefficient, all zero.
 std::string jpeg_of_scans(int count) {
-  const std::string one_code = text_of({1}) + std::string(15, '\0');  // the bit 0 is its only code
-  std::string out = text_of({0xff, 0xd8}) + jpeg_segment(0xdb, text_of({0}) + std::string(64, '\x10')) +
-                    jpeg_segment(0xc2, text_of({8, 0, 8, 0, 8, 1, 1, 0x11, 0})) +
-                    jpeg_segment(0xc4, text_of({0}) + one_code + text_of({0})) +
-                    jpeg_segment(0xc4, text_of({0x10}) + one_code + text_of({0}));
-  out += jpeg_segment(0xda, text_of({1, 1, 0, 0, 0, 0})) + "\x7f";
+  const std::string one_code = bytes_of({1}) + std::string(15, '\0');  // the bit 0 is its only code
+  std::string out = bytes_of({0xff, 0xd8}) + jpeg_segment(0xdb, bytes_of({0}) + std::string(64, '\x10')) +
+                    jpeg_segment(0xc2, bytes_of({8, 0, 8, 0, 8, 1, 1, 0x11, 0})) +
+                    jpeg_segment(0xc4, bytes_of({0}) + one_code + bytes_of({0})) +
+                    jpeg_segment(0xc4, bytes_of({0x10}) + one_code + bytes_of({0}));
+  out += jpeg_segment(0xda, bytes_of({1, 1, 0, 0, 0, 0})) + "\x7f";
   for (int scan = 0; scan + 1 < count; ++scan) {
     const int coefficient = 1 + scan % 63, low = 13 - scan / 63, high = low == 13 ? 0 : low + 1;
-    out += jpeg_segment(0xda, text_of({1, 1, 0, coefficient, coefficient, high << 4 | low})) + "\x7f";
+    out += jpeg_segment(0xda, bytes_of({1, 1, 0, coefficient, coefficient, high << 4 | low})) + "\x7f";
   }
-  return out + text_of({0xff, 0xd9});
+  return out + bytes_of({0xff, 0xd9});
 }
 
 TEST(DecodeImage, ScansOfAJpegAreLimited) {
@@ -316,13 +316,13 @@ TEST(DecodeImage, TooManyPixelsAreRefusedBeforeDecoding) {
   EXPECT_THAT(refusal(png_file({0x7fffffff, 0x7fffffff, 16, 6}, "")), HasSubstr("2147483647 x 2147483647"));
   EXPECT_THAT(refusal(png_file({0x80000000, 1, 8, 2}, "")), HasSubstr("out of range"));
   EXPECT_THAT(refusal(png_file({0, 4, 8, 2}, "")), HasSubstr("IHDR"));
-  const std::string jpeg = from_hex(kJpegHex), sides = text_of({0, 8, 0, 16, 3});
-  EXPECT_THAT(refusal(patched(jpeg, sides, text_of({0x20, 0, 0x40, 0, 3}))), HasSubstr("16384 x 8192"));
-  EXPECT_THAT(refusal(patched(jpeg, sides, text_of({0xff, 0xff, 0xff, 0xff, 3}))), HasSubstr("65500"));
+  const std::string jpeg = from_hex(kJpegHex), sides = bytes_of({0, 8, 0, 16, 3});
+  EXPECT_THAT(refusal(patched(jpeg, sides, bytes_of({0x20, 0, 0x40, 0, 3}))), HasSubstr("16384 x 8192"));
+  EXPECT_THAT(refusal(patched(jpeg, sides, bytes_of({0xff, 0xff, 0xff, 0xff, 3}))), HasSubstr("65500"));
 }
 
 TEST(DecodeImage, TheCallerMayLowerThePixelLimit) {
-  const std::string png = png_file({2, 2, 8, 0}, text_of({0, 1, 2, 0, 3, 4}));
+  const std::string png = png_file({2, 2, 8, 0}, bytes_of({0, 1, 2, 0, 3, 4}));
   EXPECT_TRUE(decode_image(bytes_of(png), "a", 4));
   EXPECT_FALSE(decode_image(bytes_of(png), "a", 3));
   EXPECT_TRUE(decode_image(bytes_of(from_hex(kJpegHex)), "a", 128));
@@ -333,12 +333,12 @@ TEST(DecodeImage, HarmlessOdditiesAreReadWithoutAWord) {
   testing::internal::CaptureStderr();
   const std::string jpeg = from_hex(kJpegHex);
   EXPECT_TRUE(
-      decode_image(bytes_of(patched(jpeg, text_of({'F', 0, 1, 1}), text_of({'F', 0, 9, 1}))), "version"));
+      decode_image(bytes_of(patched(jpeg, bytes_of({'F', 0, 1, 1}), bytes_of({'F', 0, 9, 1}))), "version"));
   EXPECT_TRUE(
       decode_image(bytes_of(jpeg.substr(0, jpeg.size() - 2) + std::string(5, '\0') + "\xff\xd9"), "fill"));
-  EXPECT_TRUE(decode_image(bytes_of(png_file({1, 1, 8, 0}, text_of({0, 9, 0, 0}))), "too much data"));
+  EXPECT_TRUE(decode_image(bytes_of(png_file({1, 1, 8, 0}, bytes_of({0, 9, 0, 0}))), "too much data"));
   EXPECT_FALSE(decode_image(bytes_of(jpeg.substr(0, 200)), "cut"));
-  EXPECT_FALSE(decode_image(bytes_of(png_file({1, 1, 3, 0}, text_of({0, 9}))), "3 bits"));
+  EXPECT_FALSE(decode_image(bytes_of(png_file({1, 1, 3, 0}, bytes_of({0, 9}))), "3 bits"));
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 

@@ -11,8 +11,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const float kNan = std::numeric_limits<float>::quiet_NaN();
-const InputGeometry kInput = {20, 10, {}};
+const float kNoScore = std::numeric_limits<float>::quiet_NaN();
+const InputGeometry kSsdInput = {20, 10, {}};
 
 struct Ssd {
   Tensor<float> codes = float_tensor({1, 3, 4}), scores = float_tensor({1, 3, 3});
@@ -26,12 +26,12 @@ struct Ssd {
     set_row(codes, 1, {5, -2.5f, 5 * kLn3, 0});
     set_row(scores, 1, {0.125f, 0.25f, 0.625f});
   }
-  Found decode() const { return decode_as("ssd", {scores.view(), codes.view()}, info, kInput); }
+  Found decode() const { return decode_as("ssd", {scores.view(), codes.view()}, info, kSsdInput); }
 };
 
 TEST(Ssd, CodesAroundPriors) {
   const Ssd ssd;
-  EXPECT_EQ(head_of({{1, 3, 3}, {1, 3, 4}}, ssd.info, kInput), "ssd");
+  EXPECT_EQ(head_of({{1, 3, 3}, {1, 3, 4}}, ssd.info, kSsdInput), "ssd");
   auto found = ssd.decode();
   ASSERT_TRUE(found) << found.error().text();
   ASSERT_EQ(found->size(), 1u);
@@ -111,7 +111,7 @@ TEST(Ssd, WhatTheFileDoesNotTellIsAskedFor) {
 
 TEST(Ssd, LogitsAreRefusedAndNoNumbersAreNoBoxes) {
   Ssd ssd;
-  set_row(ssd.codes, 0, {kNan, 0, 0, 0});
+  set_row(ssd.codes, 0, {kNoScore, 0, 0, 0});
   set_row(ssd.scores, 0, {0, 1, 1});
   set_row(ssd.codes, 2, {0, 0, 1e6f, 0});
   set_row(ssd.scores, 2, {0, 1, 1});
@@ -143,7 +143,7 @@ TEST(SsdPostprocess, TheOperatorsOrderAndThatOfSignatures) {
   for (const auto& views :
        {p.in_order(), std::vector{p.scores.view(), p.boxes.view(), p.count.view(), p.classes.view()},
         std::vector{p.boxes.view(), p.scores.view(), p.classes.view(), p.count.view()}}) {
-    auto found = decode_as("", views, p.info, kInput);
+    auto found = decode_as("", views, p.info, kSsdInput);
     ASSERT_TRUE(found) << found.error().text();
     ASSERT_EQ(found->size(), 2u);
     EXPECT_EQ((*found)[0].label, "b");
@@ -154,7 +154,7 @@ TEST(SsdPostprocess, TheOperatorsOrderAndThatOfSignatures) {
 }
 
 Decoded decoded(const std::vector<OutputTensor>& outputs, const ModelInfo& info, int64_t operator_classes) {
-  const HeadView view{outputs, info, kInput, operator_classes};
+  const HeadView view{outputs, info, kSsdInput, operator_classes};
   const auto choice = choose_head(view);
   EXPECT_TRUE(choice) << choice.error().text();
   auto found = decode_with(*choice, view);
@@ -215,42 +215,42 @@ TEST(SsdPostprocess, ThePlaceOfTheBoxesDecidesWhereValuesDoNot) {
   p.scores.values = {1, 1, 0};
   p.classes.values = {0, 0, 0};
   const std::vector<OutputTensor> saved = {p.scores.view(), p.boxes.view(), p.count.view(), p.classes.view()};
-  EXPECT_EQ(decode_as("", p.in_order(), p.info, kInput)->at(0).class_id, 0);
-  EXPECT_EQ(decode_as("", saved, p.info, kInput)->at(0).class_id, 0);
+  EXPECT_EQ(decode_as("", p.in_order(), p.info, kSsdInput)->at(0).class_id, 0);
+  EXPECT_EQ(decode_as("", saved, p.info, kSsdInput)->at(0).class_id, 0);
 }
 
 TEST(SsdPostprocess, ThresholdAndLimit) {
   Processed p;
   p.count.values = {3};
-  EXPECT_EQ(decode_as("", p.in_order(), p.info, kInput)->size(), 3u);
+  EXPECT_EQ(decode_as("", p.in_order(), p.info, kSsdInput)->size(), 3u);
   p.info.max_detections = 1;
-  EXPECT_FLOAT_EQ(decode_as("", p.in_order(), p.info, kInput)->at(0).score, 0.875f);
+  EXPECT_FLOAT_EQ(decode_as("", p.in_order(), p.info, kSsdInput)->at(0).score, 0.875f);
   p.info.score = 0.9;
-  EXPECT_TRUE(decode_as("", p.in_order(), p.info, kInput)->empty());
+  EXPECT_TRUE(decode_as("", p.in_order(), p.info, kSsdInput)->empty());
 }
 
 TEST(SsdPostprocess, ImpossibleCountsAndListsAreRefused) {
   Processed p;
-  for (const float count : {-1.0f, 4.0f, 1.5f, kNan, 1e30f}) {
+  for (const float count : {-1.0f, 4.0f, 1.5f, kNoScore, 1e30f}) {
     p.count.values = {count};
-    const auto found = decode_as("", p.in_order(), p.info, kInput);
+    const auto found = decode_as("", p.in_order(), p.info, kSsdInput);
     ASSERT_FALSE(found);
     EXPECT_THAT(found.error().message, HasSubstr("number of detections is"));
   }
   p.count.values = {0};
-  EXPECT_TRUE(decode_as("", p.in_order(), p.info, kInput)->empty());
+  EXPECT_TRUE(decode_as("", p.in_order(), p.info, kSsdInput)->empty());
   p.count.values = {2};
-  p.classes.values = {0.5f, kNan, 0};
-  EXPECT_THAT(decode_as("", p.in_order(), p.info, kInput).error().message, HasSubstr("neither list"));
+  p.classes.values = {0.5f, kNoScore, 0};
+  EXPECT_THAT(decode_as("", p.in_order(), p.info, kSsdInput).error().message, HasSubstr("neither list"));
   p.classes.values = {1e30f, 0, 0};
-  EXPECT_FALSE(decode_as("", p.in_order(), p.info, kInput));
+  EXPECT_FALSE(decode_as("", p.in_order(), p.info, kSsdInput));
 }
 
 TEST(SsdPostprocess, BoxesThatAreNoneAreLeftOut) {
   Processed p;
   set_row(p.boxes, 0, {0.5f, 0.25f, 0.1f, 0.75f});  // ymax above ymin
-  set_row(p.boxes, 1, {kNan, 0, 1, 1});
-  auto found = decode_as("", p.in_order(), p.info, kInput);
+  set_row(p.boxes, 1, {kNoScore, 0, 1, 1});
+  auto found = decode_as("", p.in_order(), p.info, kSsdInput);
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->empty());
 }

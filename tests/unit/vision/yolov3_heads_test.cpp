@@ -18,7 +18,7 @@ struct TwoMaps {
 
   std::vector<OutputTensor> views() const { return {coarse.view(), fine.view()}; }
 };
-const InputGeometry kInput = {96, 64, {}};
+const InputGeometry kGridInput = {96, 64, {}};
 
 ModelInfo two_labels() {
   ModelInfo info;
@@ -33,7 +33,7 @@ TEST(YoloFastest, BoxesByHand) {
   set_row(maps.fine, (3 * 6 + 2) * 3 + 1, {kLn3, 0, 0, kLn3, kLn3, kLn3, kOff});
   // Coarse, row 0, column 1, anchor 0 (115 x 73): centre (1.5 * 32, 0.5 * 32).
   set_row(maps.coarse, (0 * 3 + 1) * 3 + 0, {0, 0, 0, 0, kOn, kOff, kOn});
-  auto found = decode_as("yolo-fastest", maps.views(), two_labels(), kInput);
+  auto found = decode_as("yolo-fastest", maps.views(), two_labels(), kGridInput);
   ASSERT_TRUE(found) << found.error().text();
   ASSERT_EQ(found->size(), 2u);
   EXPECT_EQ((*found)[0].label, "b");
@@ -47,7 +47,7 @@ TEST(YoloFastest, BoxesByHand) {
 TEST(YoloV3Tiny, HasOtherAnchors) {
   TwoMaps maps;
   set_row(maps.fine, (3 * 6 + 2) * 3 + 1, {kLn3, 0, 0, kLn3, kLn3, kLn3, kOff});  // 23 x 27
-  auto found = decode_as("yolov3-tiny", maps.views(), two_labels(), kInput);
+  auto found = decode_as("yolov3-tiny", maps.views(), two_labels(), kGridInput);
   ASSERT_TRUE(found) << found.error().text();
   ASSERT_EQ(found->size(), 1u);
   expect_box((*found)[0], 44 - 11.5f, 56 - 40.5f, 44 + 11.5f, 56 + 40.5f);
@@ -61,7 +61,7 @@ TEST(YoloV3, AnchorsOfTheModelInfo) {
   info.anchors = {{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}};
   set_row(maps.fine, (3 * 6 + 2) * 3 + 1, {0, 0, 0, 0, kOn, kOn, kOff});
   for (const char* name : {"yolov3", "yolov3-tiny", "yolo-fastest"}) {
-    auto found = decode_as(name, maps.views(), info, kInput);
+    auto found = decode_as(name, maps.views(), info, kGridInput);
     ASSERT_TRUE(found) << found.error().text();
     ASSERT_EQ(found->size(), 1u);
     expect_box((*found)[0], 40 - 4.5f, 56 - 5, 40 + 4.5f, 56 + 5);
@@ -83,7 +83,7 @@ TEST(YoloV3, ValuesThatAreNoNumbersAreNoBoxes) {
   set_row(maps.fine, 1, {nan, 0, 0, 0, kOn, kOn, kOn});
   set_row(maps.fine, 2, {0, 0, 0, 0, nan, kOn, kOn});
   set_row(maps.fine, 3, {0, 0, 0, 0, kOn, nan, kOff});
-  auto found = decode_as("yolo-fastest", maps.views(), two_labels(), kInput);
+  auto found = decode_as("yolo-fastest", maps.views(), two_labels(), kGridInput);
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->empty());
 }
