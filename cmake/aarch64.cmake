@@ -4,6 +4,7 @@
 # and qemu-user-static to run the result on a PC. The other dependencies are header-only.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
