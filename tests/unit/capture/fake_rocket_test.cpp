@@ -384,5 +384,24 @@ TEST_F(FakeRocket, ClosingAFileWithJobsIsReported) {
   EXPECT_NE(findings().find("jobs in flight"), std::string::npos) << findings();
 }
 
+TEST_F(FakeRocket, ClosingAFileWithAnExportedBufferIsReported) {
+  for (const bool frees : {false, true}) {
+    start();
+    const TestBo bo = make(4096);
+    DrmPrimeHandle prime{bo.call.handle, kPrimeCloexec | kPrimeReadWrite, -1};
+    ASSERT_EQ(system_->ioctl(fd_, kDrmPrimeHandleToFd, &prime), 0);
+    close(prime.fd);  // the dma-buf is gone before its file, and still the kernel's order is wrong
+    DrmGemClose gone{bo.call.handle, 0};
+    if (frees) {
+      EXPECT_EQ(system_->ioctl(fd_, kDrmGemClose, &gone), 0);
+    }
+    close(fd_);
+    fd_ = -1;
+    EXPECT_TRUE(kernel_->wait_closed(std::chrono::milliseconds(2000)));
+    EXPECT_EQ(findings().find("exported buffer that no GEM_CLOSE freed") == std::string::npos, frees)
+        << findings();
+  }
+}
+
 }  // namespace
 }  // namespace peraxis::capture
