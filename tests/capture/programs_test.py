@@ -6,12 +6,41 @@ import struct
 import subprocess
 import unittest
 
-from harness import BINARY, CliTest, conv_model, np, sys
+from harness import BINARY, CliTest, conv_model, litert, np, sys
 
 PROGRAMS = pathlib.Path(os.environ["PERAXIS_CAPTURE_PROGRAMS"])
 ROCKET = str(PROGRAMS / "capture_rocket_program")
 RUN = str(PROGRAMS / "capture_npu_run")
+DELEGATE = str(PROGRAMS / "libcapture_delegate.so")
 TEST_WORDS = ("--executor", "test-words")
+DELEGATE_PROGRAM = """
+import os, sys, threading
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, load_delegate
+library, driver, executable = sys.argv[1:]
+x, want = np.load("x.npy"), np.load("want.npy")
+
+def run(times):
+    delegate = load_delegate(library, {"driver": driver, "executable": executable})
+    interpreter = Interpreter(model_path="m.tflite", experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    for _ in range(times):
+        interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
+        interpreter.invoke()
+        got = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        os.write(1, b"equal " if np.array_equal(got, want) else b"DIFFERENT ")
+
+threads = [threading.Thread(target=run, args=(2,)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+child = os.fork()
+if child == 0:
+    run(1)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
 
 
 class CaptureTest(CliTest):
@@ -23,7 +52,7 @@ class CaptureTest(CliTest):
 
     def executable(self, **shape):
         self.write("m.tflite", conv_model(**shape))
-        self.succeeds("compile", "m.tflite", "-o", "m.pxe")
+        self.succeeds("compile", "m.tflite", "--strategy", "exact", "-o", "m.pxe")
         return "m.pxe"
 
     def captures(self, folder):
@@ -133,6 +162,40 @@ class RocketNetwork(CaptureTest):
         words = [self.succeeds("decode", str(self.captures(f)[0]), "--no-comments").out for f in ("all", "few")]
         self.assertEqual(*(re.sub(rb"process \d+", b"", text) for text in words))
         self.assertGreater(len(words[0]), 1000)
+
+
+    def test_litert_with_a_delegate_in_threads_and_a_fork(self):
+        """A Python program: four interpreters in threads, a file of the driver each, then a child with one more."""
+        executable = self.executable()
+        x = np.random.default_rng(5).integers(-128, 128, (1, 7, 10, 3), dtype=np.int8)
+        self.save("x.npy", x)
+        self.save("want.npy", litert((self.dir / "m.tflite").read_bytes(), [x])[0])
+        out, notes = self.run_under("--fake", self.driver, "-o", "rec",
+                                    command=[sys.executable, "-c", DELEGATE_PROGRAM, DELEGATE, self.driver, executable])
+        self.assertEqual(out.split(), ["equal"] * 9, notes)
+        summary = self.succeeds("capture", "--summary", "rec").out.decode()
+        self.assertEqual(len(re.findall(r"^ *\d+  python +\d.*whole$", summary, re.MULTILINE)), 2, summary)
+        self.assertEqual(self.replays("rec"), 18)  # two jobs a run
+
+    def test_strict_says_what_nobody_wrote(self):
+        executable = self.executable()
+        self.run_under("--fake", self.driver, "--strict", command=[RUN, self.driver, executable])
+        _, notes = self.run_under("--fake", self.driver, "--strict",
+                                  command=[RUN, self.driver, executable, "--forget-inputs"], code=1)
+        self.assertIn("never written", notes)
+        _, notes = self.run_under("--fake", self.driver, command=[RUN, self.driver, executable, "--forget-inputs"], code=1)
+        self.assertNotIn("never written", notes)  # zeros, as on a board, and no word
+
+    def test_cbuf_is_lost_between_jobs_or_kept(self):
+        executable = self.executable(channels=(32, 32, 16), size=(120, 120))  # several tiles, weights loaded once
+        lost = "no earlier task of the job left any"
+        out, notes = self.run_under("--fake", self.driver, "--keep-cbuf",
+                                    command=[RUN, self.driver, executable, "--job-a-task"])
+        self.assertEqual(out, "equal\n", notes)
+        self.assertNotIn(lost, notes)
+        out, notes = self.run_under("--fake", self.driver, command=[RUN, self.driver, executable, "--job-a-task"], code=1)
+        self.assertEqual(out, "NOT EQUAL\n")
+        self.assertIn(lost, notes)
 
 
 class RknpuNetwork(RocketNetwork):
