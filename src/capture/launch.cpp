@@ -33,9 +33,11 @@ Result<std::string> find_library(const std::string& given) {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   constexpr const char* kName = "libperaxis_capture.so";
-  for (const fs::path& path : {here / kName, here / "../lib" / kName, here / "../lib/peraxis" / kName})
+  // In a build folder, and as `cmake --install` lays it out.
+  for (const fs::path& path : {here / kName, here.parent_path() / "lib/peraxis" / kName})
     if (access(path.c_str(), R_OK) == 0) return path.string();
-  return fail(ErrorCode::Io, "{} is not beside {}; name it with --library", kName, here.string());
+  return fail(ErrorCode::Io, "{} is neither in {} nor in {}; name it with --library", kName, here.string(),
+              (here.parent_path() / "lib/peraxis").string());
 }
 
 // A folder of our own in the system's place for such, gone with its owner.
