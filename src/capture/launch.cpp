@@ -17,6 +17,7 @@
 #include "capture/server/rknpu_kernel.hpp"
 #include "capture/server/rocket_kernel.hpp"
 #include "capture/server/socket_server.hpp"
+#include "trace/replay.hpp"
 
 extern char** environ;
 
@@ -193,6 +194,16 @@ Result<std::unique_ptr<FakeKernel>> make_fake_kernel(const LaunchOptions& option
   profile.keep_cbuf = options.keep_cbuf;
   profile.ppu_raises_dpu = !options.pool_raises_only_ppu;
   profile.check_unwritten = options.strict;
+  profile.switches.drop_dummy_output = profile.drop_dummy_output;
+  for (const std::string& text : options.switches) {
+    if (text.starts_with("read_unwritten=") || text.starts_with("cbuf_survives_jobs="))
+      return fail(
+          ErrorCode::InvalidArgument,
+          "'{}': memory of a kernel reads as zero until it is written, and --keep-cbuf says what jobs leave",
+          text);
+    PERAXIS_TRY(trace::set_switch(profile.switches, text));
+  }
+  profile.drop_dummy_output = profile.switches.drop_dummy_output;
   kernel.executor = options.test_words ? make_test_word_executor() : make_machine_executor(profile);
   if (options.fake == "rocket") return std::unique_ptr<FakeKernel>(new RocketKernel(std::move(kernel)));
   if (options.fake == "rknpu") return std::unique_ptr<FakeKernel>(new RknpuKernel(std::move(kernel)));

@@ -221,6 +221,14 @@ class Faults(CaptureTest):
         self.assertIn("the outputs differ", notes)
         self.assertNotIn("SUBMIT", notes)
 
+    def test_another_reading_of_the_chip_gives_other_bytes(self):
+        self.executable()
+        self.succeeds("compile", "m.tflite", "--strategy", "hw-multiply", "-o", "m.pxe")
+        run = [RUN, "rocket", "m.pxe"]
+        _, notes = self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=even", command=run, code=1)
+        self.assertIn("the outputs differ", notes)
+        self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=up", command=run)
+
     def test_cores_and_speed_change_nothing(self):
         executable = self.executable()
         for driver in ("rocket", "rknpu"):
@@ -234,6 +242,9 @@ class Usage(CaptureTest):
         self.fails(2, "capture", "--", "true", says="nothing to do")
         self.fails(2, "capture", "-o", "d", "--strict", "--", "true", says="fake kernels")
         self.fails(2, "capture", "--fake", "rocket", "--fault", "boil@1", "--", "true", says=["boil@1", "hang@N"])
+        self.fails(2, "capture", "--fake", "rocket", "--switch", "boil=on", "--", "true", says="boil")
+        self.fails(2, "capture", "-o", "d", "--switch", "bs_ties=up", "--", "true", says="fake kernels")
+        self.fails(1, "capture", "--fake", "rocket", "--switch", "read_unwritten=off", "--", "true", says="--keep-cbuf")
         self.fails(2, "capture", "--fake", "rocket", "--regcmd-only", "--", "true", says="-o DIR")
         self.fails(2, "capture", "--pack", "d.json", says="-o FILE")
         self.fails(1, "capture", "--fake", "rocket", "--", "no-such-program", says="no-such-program")
