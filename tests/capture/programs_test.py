@@ -227,7 +227,7 @@ class Faults(CaptureTest):
         run = [RUN, "rocket", "m.pxe"]
         _, notes = self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=even", command=run, code=1)
         self.assertIn("the outputs differ", notes)
-        self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=up", command=run)
+        self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=register", command=run)
 
     def test_cores_and_speed_change_nothing(self):
         executable = self.executable()
