@@ -14,13 +14,13 @@ def output(command):
     return subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode()
 
 
-def submits(times, runs, *options, recorded=False):
+def submits(times, runs, recorded):
     best = []
     for _ in range(runs):
         with tempfile.TemporaryDirectory() as folder:
             record = ["-o", f"{folder}/rec"] if recorded else []
-            command = [PERAXIS, "capture", "--fake", "rocket", "--executor", "test-words", *options, *record, "--", PROGRAM,
-                       "time", times]
+            command = [PERAXIS, "capture", "--fake", "rocket", "--executor", "test-words", *record, "--", PROGRAM, "time",
+                       times]
             best.append(float(output(command)))
     return min(best)
 
@@ -37,9 +37,8 @@ def main():
     arguments.add_argument("--runs", type=int, default=5)
     options = arguments.parse_args()
     print("| A job of one task: FINI_BO, SUBMIT, PREP_BO | microseconds |\n|---|---|")
-    for name, extra, recorded in (("fake kernel", (), False), ("and recorded", (), True),
-                                  ("and recorded, commands only", ("--regcmd-only",), True)):
-        print(f"| {name} | {submits(options.times, options.runs, *extra, recorded=recorded):.0f} |")
+    for name, recorded in (("fake kernel", False), ("and recorded", True)):
+        print(f"| {name} | {submits(options.times, options.runs, recorded):.0f} |")
     plain = calls(options.times * 100, options.runs)
     with tempfile.TemporaryDirectory() as folder:
         # No fake kernel: what programs on a board pay for calls that are no NPU's.
