@@ -10,7 +10,7 @@ what=${1:-build}
 packages=(g++ cmake ninja-build ccache libflatbuffers-dev flatbuffers-compiler libexpected-dev libfmt-dev
           libcli11-dev nlohmann-json3-dev libjpeg62-turbo-dev libpng-dev libstb-dev libxxhash-dev
           zlib1g-dev)
-[ "$what" = build ] || packages+=(libgtest-dev libgmock-dev librapidcheck-dev python3 python3-venv git)
+[ "$what" = build ] || packages+=(libgtest-dev libgmock-dev librapidcheck-dev libdrm2 python3 python3-venv git)
 [ "$what" = ci ] && packages+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev
                                g++-aarch64-linux-gnu qemu-user-static)
 

@@ -18,7 +18,7 @@ import library_test  # noqa: E402
 BINARY = os.environ["PERAXIS_BINARY"]
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ["PERAXIS_CAPTURE_PROGRAMS"]) / "aarch64"
-LIBRARY, PROGRAM = BUILD / "libperaxis_capture.so", BUILD / "capture_rocket_program"
+LIBRARY = BUILD / "libperaxis_capture.so"
 
 
 def setUpModule():
@@ -38,18 +38,19 @@ class Library(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
-    def run_under(self, *arguments, options=(), code=0):
-        command = [BINARY, "capture", "--fake", "rocket", "--executor", "test-words", "--library", str(LIBRARY), *options, "--",
-                   "qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", str(PROGRAM), *arguments]
+    def run_under(self, *arguments, driver="rocket", options=(), code=0):
+        command = [BINARY, "capture", "--fake", driver, "--executor", "test-words", "--library", str(LIBRARY), *options, "--",
+                   "qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu", str(BUILD / f"capture_{driver}_program"), *arguments]
         done = subprocess.run(command, env={**os.environ, "UNDER_QEMU_USER": "1"}, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=300, check=False)
         self.assertEqual(done.returncode, code, done.stdout.decode() + done.stderr.decode(errors="replace"))
         return done.stdout.decode()
 
     def test_calls(self):
-        out = self.run_under()
-        self.assertNotIn("FAILED", out)
-        self.assertGreater(out.count("ok "), 18)
+        for driver, checks in (("rocket", 19), ("rknpu", 8)):
+            out = self.run_under(driver=driver)
+            self.assertNotIn("FAILED", out)
+            self.assertGreaterEqual(out.count("ok "), checks)
 
     def test_threads_forks_and_a_crash_while_recorded(self):
         for arguments, code, submits in ((("stress",), 0, 4 * 22), (("crash", "7"), 128 + 9, 7)):

@@ -10,6 +10,7 @@ from harness import BINARY, CliTest, conv_model, litert, np, sys
 
 PROGRAMS = pathlib.Path(os.environ["PERAXIS_CAPTURE_PROGRAMS"])
 ROCKET = str(PROGRAMS / "capture_rocket_program")
+RKNPU = str(PROGRAMS / "capture_rknpu_program")
 RUN = str(PROGRAMS / "capture_npu_run")
 DELEGATE = str(PROGRAMS / "libcapture_delegate.so")
 TEST_WORDS = ("--executor", "test-words")
@@ -75,6 +76,20 @@ class Direct(CaptureTest):
         out, _ = self.run_under("--fake", "rocket", *TEST_WORDS, command=[ROCKET])
         self.assertNotIn("FAILED", out)
         self.assertGreater(out.count("ok "), 20)
+
+    def test_c_program_of_the_other_interface(self):
+        for options in ((), ("-o", "one")):
+            out, notes = self.run_under("--fake", "rknpu", *TEST_WORDS, *options, command=[RKNPU])
+            self.assertNotIn("the machine stopped", notes)
+            self.assertNotIn("FAILED", out)
+            self.assertEqual(out.count("ok "), 8)
+        self.assertEqual(len(self.captures("one")), 4)
+        summary = self.succeeds("capture", "--summary", "one").out.decode()
+        for call in ("4 SUBMIT", "1 ACTION", "6 MEM_DESTROY"):
+            self.assertIn(call, summary)
+        out, _ = self.run_under("--fake", "rknpu", *TEST_WORDS, "-o", "many", command=[RKNPU, "stress"])
+        self.assertIn("ok every session", out)
+        self.assertEqual(len(self.captures("many")), 4 * 11)
 
     def test_c_program_while_recorded(self):
         out, _ = self.run_under("--fake", "rocket", *TEST_WORDS, "-o", "rec", command=[ROCKET])
