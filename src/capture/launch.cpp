@@ -167,19 +167,19 @@ Status make_fake_tree(const std::string& folder, const std::string& driver) {
     const fs::path name = fs::path(node.path).filename();
     PERAXIS_TRY(base::write_file(top / node.path, fmt::format("{} {}\n", node.major, node.minor)));
     fs::permissions(top / node.path, fs::perms(0644), error);
-    const fs::path entry = top / "sys/dev/char" / numbers;
-    fs::create_directories(entry, error);
-    const fs::path in_device = top / device / node.subsystem / name;
-    fs::create_directories(in_device, error);
-    const std::string text = fmt::format("MAJOR={}\nMINOR={}\nDEVNAME={}\nDEVTYPE={}_minor\n", node.major,
-                                         node.minor, node.path + 4, node.subsystem);
-    PERAXIS_TRY(base::write_file(entry / "uevent", text));
-    PERAXIS_TRY(base::write_file(entry / "dev", numbers + "\n"));
-    PERAXIS_TRY(base::write_file(in_device / "uevent", text));
-    PERAXIS_TRY(base::write_file(in_device / "dev", numbers + "\n"));
-    fs::create_directory_symlink(fs::path("../../../../") / device, entry / "device", error);
-    fs::create_directory_symlink(fs::path("../../../../class") / node.subsystem, entry / "subsystem", error);
-    fs::create_directory_symlink(fs::path("../../../") / device / node.subsystem / name,
+    // As in the real tree, links are relative, and /sys/dev/char and /sys/class lead to one folder.
+    const fs::path entry = device / node.subsystem / name;
+    fs::create_directories(top / entry, error);
+    PERAXIS_TRY(base::write_file(top / entry / "uevent",
+                                 fmt::format("MAJOR={}\nMINOR={}\nDEVNAME={}\nDEVTYPE={}_minor\n", node.major,
+                                             node.minor, node.path + 4, node.subsystem)));
+    PERAXIS_TRY(base::write_file(top / entry / "dev", numbers + "\n"));
+    fs::create_directory_symlink("../../../" + device.filename().string(), top / entry / "device", error);
+    fs::create_directory_symlink(fs::path("../../../../../class") / node.subsystem, top / entry / "subsystem",
+                                 error);
+    fs::create_directories(top / "sys/dev/char", error);
+    fs::create_directory_symlink("../.." / fs::relative(entry, "sys"), top / "sys/dev/char" / numbers, error);
+    fs::create_directory_symlink("../.." / fs::relative(entry, "sys"),
                                  top / "sys/class" / node.subsystem / name, error);
   }
   if (error) return fail(ErrorCode::Io, "{}: {}", folder, error.message());

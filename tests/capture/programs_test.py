@@ -51,9 +51,9 @@ class CaptureTest(CliTest):
         self.assertEqual(done.returncode, code, done.stdout.decode() + done.stderr.decode(errors="replace"))
         return done.stdout.decode(), done.stderr.decode()
 
-    def executable(self, **shape):
+    def executable(self, strategy="hw-multiply", **shape):
         self.write("m.tflite", conv_model(**shape))
-        self.succeeds("compile", "m.tflite", "--strategy", "exact", "-o", "m.pxe")
+        self.succeeds("compile", "m.tflite", "--strategy", strategy, "-o", "m.pxe")
         return "m.pxe"
 
     def captures(self, folder):
@@ -90,6 +90,32 @@ class Direct(CaptureTest):
         out, _ = self.run_under("--fake", "rknpu", *TEST_WORDS, "-o", "many", command=[RKNPU, "stress"])
         self.assertIn("ok every session", out)
         self.assertEqual(len(self.captures("many")), 4 * 11)
+
+    def test_unknown_calls_pass_through_and_are_counted(self):
+        code = """
+import fcntl, os
+fd = os.open("/dev/accel/accel0", os.O_RDWR)
+for _ in range(3):
+    try:
+        fcntl.ioctl(fd, 0x40086450, bytes(8))
+    except OSError as error:
+        print(error.errno)
+"""
+        out, _ = self.run_under("--fake", "rocket", "-o", "rec", command=[sys.executable, "-c", code])
+        self.assertEqual(out.split(), ["22"] * 3)  # the kernel's own answer
+        self.assertIn("3 unknown call 0x40086450", self.succeeds("capture", "--summary", "rec").out.decode())
+
+    def test_nodes_of_the_other_driver_are_listed(self):
+        code = """
+import os
+print(*sorted(os.listdir("/dev/dri")), os.path.exists("/dev/accel/accel0"))
+for node in ("/sys/class/drm/card1", "/sys/dev/char/226:1"):
+    print(open(node + "/dev").read().strip(), *sorted(os.listdir(node + "/device/drm")), os.path.realpath(node))
+    print("RKNPU" in open(node + "/device/uevent").read(), os.path.basename(os.readlink(node + "/device/subsystem")))
+"""
+        out, _ = self.run_under("--fake", "rknpu", command=[sys.executable, "-c", code])
+        node = "226:1 card1 renderD129 /sys/devices/platform/fdab0000.npu/drm/card1\nTrue platform\n"
+        self.assertEqual(out, "card1 renderD129 False\n" + 2 * node)
 
     def test_c_program_while_recorded(self):
         out, _ = self.run_under("--fake", "rocket", *TEST_WORDS, "-o", "rec", command=[ROCKET])
@@ -153,7 +179,10 @@ class RocketNetwork(CaptureTest):
         self.assertEqual(out, "equal\n", notes)
         self.replays("rec")
         table = self.succeeds("decode", str(self.captures("rec")[0]), "--summary").out.decode()
-        self.assertIn("convolution", table)
+        head = re.search(r"^task +operation.*$", table, re.MULTILINE)[0].split()
+        for column in ("kernel", "in", "out", "BS", "BN", "BRDMA", "OUT_CVT", "mechanism"):
+            self.assertIn(column, head)
+        self.assertRegex(table, r"(?m)^ *0 +convolution +3x3 .*\d+>>\d+")
 
     def test_threads_and_a_fork(self):
         executable = self.executable()
@@ -181,7 +210,7 @@ class RocketNetwork(CaptureTest):
 
     def test_litert_with_a_delegate_in_threads_and_a_fork(self):
         """A Python program: four interpreters in threads, a file of the driver each, then a child with one more."""
-        executable = self.executable()
+        executable = self.executable("exact")  # to LiteRT's bytes
         x = np.random.default_rng(5).integers(-128, 128, (1, 7, 10, 3), dtype=np.int8)
         self.save("x.npy", x)
         self.save("want.npy", litert((self.dir / "m.tflite").read_bytes(), [x])[0])
@@ -237,9 +266,7 @@ class Faults(CaptureTest):
         self.assertNotIn("SUBMIT", notes)
 
     def test_another_reading_of_the_chip_gives_other_bytes(self):
-        self.executable()
-        self.succeeds("compile", "m.tflite", "--strategy", "hw-multiply", "-o", "m.pxe")
-        run = [RUN, "rocket", "m.pxe"]
+        run = [RUN, "rocket", self.executable()]
         _, notes = self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=even", command=run, code=1)
         self.assertIn("the outputs differ", notes)
         self.run_under("--fake", "rocket", "--switch", "out_cvt_ties=register", command=run)
