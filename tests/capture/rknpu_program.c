@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "c_program.h"
 
 #define NODE "/dev/dri/card1"
 struct action {
@@ -64,13 +65,6 @@ enum {
   SYNC = 0xC0206445u
 };
 enum { PC = 1, NONBLOCK = 2, FENCE_OUT = 16, CACHED = 0x403, KERNEL_MAPPING = 8 };
-
-static int failures;
-static void check(int good, const char* name) {
-  printf("%s %s\n", good ? "ok" : "FAILED", name);
-  fflush(stdout);
-  failures += !good;
-}
 
 struct bo {
   struct create facts;
@@ -149,15 +143,7 @@ static void* stress_thread(void* argument) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && !strcmp(argv[1], "stress")) {
-    pthread_t threads[4];
-    uintptr_t good = 0;
-    void* one;
-    for (uintptr_t i = 0; i < 4; i++) pthread_create(&threads[i], NULL, stress_thread, (void*)i);
-    for (int i = 0; i < 4; i++) {
-      pthread_join(threads[i], &one);
-      good += (uintptr_t)one;
-    }
-    check(good == 4 * 11, "every session of every thread and child");
+    run_threads(stress_thread, 11);
     return failures ? 1 : 0;
   }
   int fd = open(NODE, O_RDWR);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +21,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "c_program.h"
 
 #define NODE "/dev/accel/accel0"
 struct create {
@@ -62,13 +63,6 @@ enum { HANDLE_TO_FD = 0xC00C642Du };
 /* qemu-user answers to a call it does not know itself, and with another number than a kernel. */
 static int no_such_call(int number) {
   return errno == number || (getenv("UNDER_QEMU_USER") && errno == ENOSYS);
-}
-
-static int failures;
-static void check(int good, const char* name) {
-  printf("%s %s\n", good ? "ok" : "FAILED", name);
-  fflush(stdout);
-  failures += !good;
 }
 
 struct bo {
@@ -242,18 +236,6 @@ static void* stress_thread(void* argument) {
   }
   return (void*)(uintptr_t)good;
 }
-static void stress(void) {
-  pthread_t threads[4];
-  uintptr_t good = 0;
-  void* one;
-  for (uintptr_t i = 0; i < 4; i++) pthread_create(&threads[i], NULL, stress_thread, (void*)i);
-  for (int i = 0; i < 4; i++) {
-    pthread_join(threads[i], &one);
-    good += (uintptr_t)one;
-  }
-  check(good == 4 * 22, "every session of every thread and child");
-}
-
 static struct timespec started;
 static void print_microseconds(const char* what, int times) {
   struct timespec now;
@@ -285,7 +267,7 @@ static int time_calls(int n) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && !strcmp(argv[1], "stress")) {
-    stress();
+    run_threads(stress_thread, 22);
   } else if (argc > 2 && !strcmp(argv[1], "crash")) {
     int fd = open(NODE, O_RDWR);
     struct bo commands, out;

@@ -59,11 +59,7 @@ Capture two_tiles(const Layer& layer, const Data& data, bool chained) {
 }
 
 Layer layer() {
-  Layer out;
-  out.scale = 20001;
-  out.shift = 22;
-  out.offset = -3;
-  return out;
+  return small_layer();
 }
 
 TEST(ReplayPrograms, TilesAgreeChainedOrNot) {
