@@ -353,6 +353,9 @@ TEST_F(FakeRocket, StrictReportsWhatIsPunishedSilently) {
   EXPECT_NE(findings().find("in no list"), std::string::npos) << findings();
   submit({task}, {commands.call.handle}, {});
   EXPECT_NE(findings().find("no out-list"), std::string::npos) << findings();
+  // Jobs of a file end in order: after one more with an out-list the commands may be written anew.
+  submit({task}, {commands.call.handle}, {out.call.handle});
+  EXPECT_EQ(prepare(out, monotonic(2000)), 0);
   const std::vector<uint64_t> words = {command(0x0201, 0xE, 0x1004), command(0x0081, 0x0D, 8)};
   std::memcpy(commands.memory->bytes().data(), words.data(), 16);
   flush(commands);
