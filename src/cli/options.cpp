@@ -37,9 +37,10 @@ void add_strategy_options(const Arguments& arguments, BuildOptions& options) {
   setting(arguments.flag("--vendor-factors", settings.vendor,
                          "hw-multiply: the vendor compiler's factors (2^14 * s / s_max, shift 14) instead of "
                          "ours"));
-  setting(arguments.flag("--bias-rescale", settings.bias_rescale,
-                         "max-scale and groups: the research note's variant, wrong for every channel but the "
-                         "largest"));
+  setting(arguments.flag(
+      "--bias-rescale", settings.bias_rescale,
+      "max-scale and groups: the bias is brought to the largest scale while the sums stay in their "
+      "channel's own: wrong for every channel but the one of the largest scale"));
 }
 
 struct Bounds {
