@@ -18,14 +18,34 @@ static_assert(std::endian::native == std::endian::little, "array data is copied 
 namespace {
 
 struct Dtype {
-  std::string_view name, code;  // code: numpy's letter and size
+  // codes: what numpy writes, then what else its dtype() takes; any of them may have an order of bytes before
+  // it. aliases: names, which stand alone. Both separated by blanks; C's types have the sizes of 64-bit
+  // Linux.
+  std::string_view name, codes, aliases;
   int64_t bytes;
 };
 constexpr Dtype kDtypes[] = {
-    {"bool", "b1", 1},   {"int8", "i1", 1},    {"int16", "i2", 2},   {"int32", "i4", 4},
-    {"int64", "i8", 8},  {"uint8", "u1", 1},   {"uint16", "u2", 2},  {"uint32", "u4", 4},
-    {"uint64", "u8", 8}, {"float32", "f4", 4}, {"float64", "f8", 8},
+    {"bool", "b1 ?", "bool bool_", 1},
+    {"int8", "i1 b", "int8 byte", 1},
+    {"int16", "i2 h", "int16 short", 2},
+    {"int32", "i4 i", "int32 intc", 4},
+    {"int64", "i8 l q n p", "int64 int int_ long longlong intp", 8},
+    {"uint8", "u1 B", "uint8 ubyte", 1},
+    {"uint16", "u2 H", "uint16 ushort", 2},
+    {"uint32", "u4 I", "uint32 uintc", 4},
+    {"uint64", "u8 L Q N P", "uint64 uint ulong ulonglong uintp", 8},
+    {"float32", "f4 f", "float32 single", 4},
+    {"float64", "f8 d", "float64 double float", 8},
 };
+
+bool among(std::string_view word, std::string_view words) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) return true;
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
 
 const Dtype* find_dtype(std::string_view name) {
   for (const Dtype& d : kDtypes)
@@ -138,13 +158,14 @@ class HeaderParser {
     }
     return {};
   }
-  // A letter for the order of bytes, then numpy's letter and size. '=' is the order of the machine that wrote
-  // it, which numpy itself never writes down; '|' says that there is no order.
+  // A sign for the order of bytes, which may be left out, and a code; or a name. '=' and no sign are the
+  // order of the reading machine, which numpy itself never writes down; '|' says that there is no order.
   Status descr(Header& header) {
     const std::string_view text = PERAXIS_TRY(string());
-    if (!text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos)
-      for (const Dtype& d : kDtypes)
-        if (text.substr(1) == d.code) header.dtype = &d;
+    const bool ordered = !text.empty() && std::string_view("<>=|").find(text[0]) != std::string_view::npos;
+    for (const Dtype& d : kDtypes)
+      if (among(text.substr(ordered ? 1 : 0), d.codes) || (!ordered && among(text, d.aliases)))
+        header.dtype = &d;
     if (header.dtype == nullptr)
       return fail(ErrorCode::Unsupported, ".npy header: dtype '{}' is not supported; save it as one of {}",
                   printable(text), dtype_names());
@@ -211,7 +232,7 @@ void swap_bytes(std::vector<uint8_t>& data, size_t bytes) {
 
 std::string format_header(const Dtype& dtype, std::span<const int64_t> shape) {
   std::string out = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}",
-                                dtype.bytes == 1 ? '|' : '<', dtype.code, shape_text(shape));
+                                dtype.bytes == 1 ? '|' : '<', dtype.codes.substr(0, 2), shape_text(shape));
   const size_t prefix = kMagic.size() + 4;
   while ((prefix + out.size() + 1) % kHeaderAlignment != 0) out += ' ';
   return out + '\n';

@@ -85,6 +85,48 @@ std::string replaced(std::string_view text, std::string_view kept, const Replace
   }
 }
 
+// The last `most` characters of text that shows.
+std::string_view last_characters(std::string_view text, size_t most) {
+  size_t start = text.size();
+  for (size_t n = 0; n < most && start > 0; ++n) {
+    --start;
+    while (start > 0 && (static_cast<uint8_t>(text[start]) & 0xC0) == 0x80) --start;
+  }
+  return text.substr(start);
+}
+
+bool in_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// The next single quote from `from` on that opens quoted text, or with `closing` ends it: an apostrophe
+// inside a word does neither.
+size_t quote_from(std::string_view text, size_t from, bool closing) {
+  for (size_t at = text.find('\'', from); at != std::string_view::npos; at = text.find('\'', at + 1)) {
+    const bool outside =
+        closing ? at + 1 == text.size() || !in_word(text[at + 1]) : at == 0 || !in_word(text[at - 1]);
+    if (outside) return at;
+  }
+  return std::string_view::npos;
+}
+
+std::string with_short_quotes(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t open = quote_from(text, 0, false);
+    const size_t close = open == std::string_view::npos ? open : quote_from(text, open + 1, true);
+    if (close == std::string_view::npos) return out.append(text);
+    const std::string_view quoted = text.substr(open + 1, close - open - 1);
+    out += text.substr(0, open + 1);
+    if (characters(quoted) > kMostQuoted)
+      out.append("...").append(last_characters(quoted, kMostQuoted - 3));
+    else
+      out += quoted;
+    out += '\'';
+    text.remove_prefix(close + 1);
+  }
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -105,6 +147,13 @@ std::string printable_start(std::string_view text, size_t most) {
   size_t end = 0;
   for (size_t n = 3; n < most; ++n) end += first_of(std::string_view(shown).substr(end)).bytes;
   return shown.substr(0, end) + "...";
+}
+
+std::string printable_message(std::string_view text) {
+  const std::string shown = with_short_quotes(printable(text));
+  if (characters(shown) <= kMostMessage) return shown;
+  const std::string_view end = last_characters(shown, kMostMessage / 2);
+  return printable_start(shown, kMostMessage - kMostMessage / 2).append(end);
 }
 
 size_t characters(std::string_view text) {

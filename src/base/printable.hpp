@@ -19,6 +19,12 @@ std::string printable_lines(std::string_view text);
 std::string printable_json(std::string_view document);
 // printable() with at most `most` characters, three dots for the end of longer text.
 std::string printable_start(std::string_view text, size_t most);
+// printable() for a message with names of files in it: what stands in single quotes is at most kMostQuoted
+// characters long, three dots for the start of longer text (names of tensors differ at their end), and the
+// whole at most kMostMessage, three dots for its middle.
+constexpr size_t kMostQuoted = 160;
+constexpr size_t kMostMessage = 8000;
+std::string printable_message(std::string_view text);
 // Characters of UTF-8 text.
 size_t characters(std::string_view text);
 

@@ -25,8 +25,8 @@ const char* error_code_name(ErrorCode code) {
 }
 
 std::string Error::text() const {
-  std::string out = base::printable(message);
-  for (const std::string& note : notes) out += "\n  " + base::printable(note);
+  std::string out = base::printable_message(message);
+  for (const std::string& note : notes) out += "\n  " + base::printable_message(note);
   return out;
 }
 

@@ -94,8 +94,9 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
   for (const exe::LayerPlan& layer : layers) {
     const auto op = static_cast<size_t>(layer.op);
     if (op >= graph.ops.size() || layer.reason.empty()) continue;
-    out += fmt::format("  {} on {}{}{}: {}\n", printable(graph.op_label(op)), layer.device,
-                       layer.strategy.empty() ? "" : " by ", layer.strategy, printable(layer.reason.str()));
+    out += fmt::format("  {} on {}{}{}: {}\n", printable_message(graph.op_label(op)), layer.device,
+                       layer.strategy.empty() ? "" : " by ", layer.strategy,
+                       printable_message(layer.reason.str()));
   }
   return out;
 }
@@ -111,13 +112,14 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
       // An ADD in the tasks of a convolution, with the bound on what both may differ by.
       const auto op = static_cast<size_t>(o.op);
       if (op < graph.ops.size() && graph.ops[op].kind == ir::OpKind::Add && !o.reason.empty())
-        sums += fmt::format("  {} {}\n", printable(graph.op_label(op)), printable(o.reason.str()));
+        sums += fmt::format("  {} {}\n", printable_message(graph.op_label(op)),
+                            printable_message(o.reason.str()));
     } else if (static_cast<size_t>(o.op) < graph.ops.size())
       ++by_reason[{ir::op_name(graph.ops[static_cast<size_t>(o.op)].kind), o.reason.str()}];
   }
   std::string out = fmt::format("{} of {} other operators run on the NPU\n", on_npu, operators.size());
   for (const auto& [what, count] : by_reason)
-    out += fmt::format("  {} {} on cpu: {}\n", count, what.first, printable(what.second));
+    out += fmt::format("  {} {} on cpu: {}\n", count, what.first, printable_message(what.second));
   return out + sums;
 }
 

@@ -25,6 +25,7 @@ void print_notice(const std::string& text);
 // A share of 0..1 as per cent: "0.0647"; "0" when there is nothing at all.
 std::string share_text(double share);
 using base::printable;  // names in text for people
+using base::printable_message;
 // The same for names in tables, cut after 48 characters: converters join the names of all fused operators.
 std::string short_name(const std::string& text);
 

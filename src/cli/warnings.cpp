@@ -42,7 +42,7 @@ std::vector<std::string> strategy_warnings(const ir::Graph& graph,
 
 void print_warnings(const std::vector<std::string>& warnings) {
   std::string text;
-  for (const std::string& warning : warnings) text += "warning: " + printable(warning) + "\n";
+  for (const std::string& warning : warnings) text += "warning: " + printable_message(warning) + "\n";
   if (!text.empty()) print_notice(text);
 }
 

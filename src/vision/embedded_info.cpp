@@ -122,7 +122,7 @@ class Reader {
   std::optional<std::string> text_of(const base::ZipMember& member) {
     Result<std::vector<uint8_t>> bytes = base::unzip(model_, member, kMaxMemberBytes);
     if (bytes) return std::string(bytes->begin(), bytes->end());
-    warn(member.name, bytes.error());
+    warn(fmt::format("'{}'", member.name), bytes.error());
     return std::nullopt;
   }
 
@@ -158,14 +158,14 @@ class Reader {
     if (files.empty()) return;
     if (files.size() > 1) {
       out_.warnings.push_back(fmt::format(
-          "the model file holds several files of labels ({}, {}): none was used; give one with --labels",
+          "the model file holds several files of labels ('{}', '{}'): none was used; give one with --labels",
           files[0]->name, files[1]->name));
       return;
     }
     const std::optional<std::string> text = text_of(*files[0]);
     if (!text) return;
     Result<Labels> labels = parse_labels(*text, files[0]->name);
-    if (!labels) return warn(files[0]->name, labels.error());
+    if (!labels) return warn(fmt::format("'{}'", files[0]->name), labels.error());
     out_.labels = std::move(*labels);
     out_.labels_member = files[0]->name;
   }

@@ -131,7 +131,8 @@ void print_model(const InspectOptions& options, const Loaded& loaded) {
                            : "cpu",
          short_name(op_output_name(graph, op))});
     if (!refusal.empty())
-      reasons += fmt::format("  {} on cpu: {}\n", printable(graph.op_label(op)), printable(refusal));
+      reasons +=
+          fmt::format("  {} on cpu: {}\n", printable_message(graph.op_label(op)), printable_message(refusal));
   }
   print_text(text + table.text() + reasons);
 }

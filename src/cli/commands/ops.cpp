@@ -140,7 +140,7 @@ void print_counts(const OpsOptions& options, const Counts& counts) {
     table.add_row({entry.name, std::to_string(kind.count), std::to_string(kind.npu),
                    std::to_string(kind.count - kind.npu)});
     for (const auto& [reason, times] : kind.reasons)
-      reasons += fmt::format("  {} {} on cpu: {}\n", times, entry.name, printable(reason));
+      reasons += fmt::format("  {} {} on cpu: {}\n", times, entry.name, printable_message(reason));
   }
   print_text(fmt::format("{}: accuracy {}, strategy {}\n\n", printable(options.model), options.build.accuracy,
                          options.build.strategy) +

@@ -116,6 +116,37 @@ TEST(Npy, big_endian_numbers_of_every_width) {
   EXPECT_TRUE(one(">f4", {0, 0, 0, 0}).shape.empty());
 }
 
+// What numpy 2.4 on 64-bit Linux says of `dtype(descr).name`; numpy reads a file through it.
+TEST(Npy, names_of_types_that_numpy_takes) {
+  const auto read = [](std::string_view descr, size_t bytes) {
+    return parse_npy(npy_of(fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (1,), }}", descr),
+                            std::vector<uint8_t>(bytes)));
+  };
+  struct Case {
+    std::string_view descr, name;
+    size_t bytes;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"i1", "int8", 1},       {"b", "int8", 1},         {"|b", "int8", 1},        {"byte", "int8", 1},
+           {"B", "uint8", 1},       {"u1", "uint8", 1},       {"?", "bool", 1},         {"b1", "bool", 1},
+           {"<h", "int16", 2},      {"H", "uint16", 2},       {"short", "int16", 2},    {"=i", "int32", 4},
+           {"i4", "int32", 4},      {"I", "uint32", 4},       {"l", "int64", 8},        {"<q", "int64", 8},
+           {"int", "int64", 8},     {"intp", "int64", 8},     {"Q", "uint64", 8},       {"L", "uint64", 8},
+           {"f", "float32", 4},     {"f4", "float32", 4},     {"single", "float32", 4}, {"d", "float64", 8},
+           {"float", "float64", 8}, {"float32", "float32", 4}}) {
+    const auto got = read(c.descr, c.bytes);
+    ASSERT_TRUE(got) << c.descr << ": " << got.error().text();
+    EXPECT_EQ(got->dtype, c.name) << c.descr;
+  }
+  // The sign still counts before a letter.
+  EXPECT_EQ(*values_of<int16_t>(
+                *parse_npy(npy_of("{'descr': '>h', 'fortran_order': False, 'shape': (), }", {0x01, 0x02}))),
+            std::vector<int16_t>{0x0102});
+  // numpy refuses these, or they are types of another kind.
+  for (const char* descr : {"", "<", "<int8", "i3", "e", "f2", "i1 b", "1i", "Int8", "bb", " "})
+    EXPECT_FALSE(read(descr, 1)) << descr;
+}
+
 TEST(Npy, fortran_order_of_odd_shapes) {
   const auto read = [](const char* shape, const std::vector<uint8_t>& data) {
     return parse_npy(

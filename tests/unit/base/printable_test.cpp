@@ -87,6 +87,30 @@ TEST(Printable, long_names_end_between_characters) {
   EXPECT_EQ(printable_start("\x1b\x1b", 6), "\\x1...") << "an escape is text like any other";
 }
 
+TEST(Printable, messages_keep_the_end_of_long_names) {
+  const std::string name = std::string(100'000, 'a') + "/conv;1";
+  const std::string kept = "..." + std::string(kMostQuoted - 3 - 7, 'a') + "/conv;1";
+  EXPECT_EQ(printable_message("the model's input '" + name + "' takes '" + name + "', 3 bytes"),
+            "the model's input '" + kept + "' takes '" + kept + "', 3 bytes");
+  const std::string longest(kMostQuoted, 'b');
+  EXPECT_EQ(printable_message("'" + longest + "' isn't"), "'" + longest + "' isn't");
+  std::string accents;
+  for (int i = 0; i < 200; ++i) accents += "\xc3\xa9";
+  EXPECT_EQ(characters(printable_message("x '" + accents + "'")), 4 + kMostQuoted);
+  EXPECT_EQ(printable_message("x '" + accents + "'").substr(0, 8), "x '...\xc3\xa9");
+  // Names with quotes of their own and text without any stay within the limit of the whole.
+  std::string quotes;
+  for (int i = 0; i < 50'000; ++i) quotes += "a'b '";
+  for (const std::string& text : {quotes, "'" + quotes + "'", std::string(100'000, 'c'), accents + accents}) {
+    const std::string shown = printable_message(text);
+    EXPECT_LE(characters(shown), kMostMessage);
+    EXPECT_EQ(printable_message(shown), shown);
+    EXPECT_EQ(shown.back(), text.back());
+  }
+  const Error error{ErrorCode::InvalidModel, "input '" + name + "'", {"in '" + name + "'"}};
+  EXPECT_EQ(error.text(), "input '" + kept + "'\n  in '" + kept + "'");
+}
+
 TEST(Printable, errors_tables_and_progress_use_it) {
   Error error{ErrorCode::InvalidModel, "tensor 'a\nb\x1b[2J'", {"in 'c\rd'", "e\xc2\x9b"}};
   EXPECT_EQ(error.text(), "tensor 'a\\x0ab\\x1b[2J'\n  in 'c\\x0dd'\n  e\\u009b");
