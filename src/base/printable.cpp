@@ -110,6 +110,13 @@ size_t quote_from(std::string_view text, size_t from, bool closing) {
   return std::string_view::npos;
 }
 
+void append_end(std::string& out, std::string_view name) {
+  if (characters(name) > kMostQuoted)
+    out.append("...").append(last_characters(name, kMostQuoted - 3));
+  else
+    out += name;
+}
+
 std::string with_short_quotes(std::string_view text) {
   std::string out;
   while (true) {
@@ -118,10 +125,7 @@ std::string with_short_quotes(std::string_view text) {
     if (close == std::string_view::npos) return out.append(text);
     const std::string_view quoted = text.substr(open + 1, close - open - 1);
     out += text.substr(0, open + 1);
-    if (characters(quoted) > kMostQuoted)
-      out.append("...").append(last_characters(quoted, kMostQuoted - 3));
-    else
-      out += quoted;
+    append_end(out, quoted);
     out += '\'';
     text.remove_prefix(close + 1);
   }
@@ -154,6 +158,12 @@ std::string printable_message(std::string_view text) {
   if (characters(shown) <= kMostMessage) return shown;
   const std::string_view end = last_characters(shown, kMostMessage / 2);
   return printable_start(shown, kMostMessage - kMostMessage / 2).append(end);
+}
+
+std::string printable_name(std::string_view text) {
+  std::string out;
+  append_end(out, printable(text));
+  return out;
 }
 
 size_t characters(std::string_view text) {

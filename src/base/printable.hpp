@@ -25,6 +25,8 @@ std::string printable_start(std::string_view text, size_t most);
 constexpr size_t kMostQuoted = 160;
 constexpr size_t kMostMessage = 8000;
 std::string printable_message(std::string_view text);
+// printable() of a name from a file: longer ones have three dots for their start and kMostQuoted characters.
+std::string printable_name(std::string_view text);
 // Characters of UTF-8 text.
 size_t characters(std::string_view text);
 

@@ -26,6 +26,7 @@ void print_notice(const std::string& text);
 std::string share_text(double share);
 using base::printable;  // names in text for people
 using base::printable_message;
+using base::printable_name;
 // The same for names in tables, cut after 48 characters: converters join the names of all fused operators.
 std::string short_name(const std::string& text);
 

@@ -39,8 +39,8 @@ Json uploads_json(const ir::Graph& graph, const exe::Executable& executable) {
 std::string uploads_text(const ir::Graph& graph, const exe::Executable& executable) {
   std::string out;
   for_each_upload(graph, executable, [&](const exe::Placement& to, const std::string& name) {
-    out += fmt::format("{}'{}' {}, {} bytes", out.empty() ? "uploads: " : "; ", printable(name), form_of(to),
-                       base::with_thousands(runtime::placement_bytes(to)));
+    out += fmt::format("{}'{}' {}, {} bytes", out.empty() ? "uploads: " : "; ", printable_name(name),
+                       form_of(to), base::with_thousands(runtime::placement_bytes(to)));
   });
   return out.empty() ? out : out + "\n";
 }

@@ -88,7 +88,7 @@ std::string signatures_text(const std::vector<import::Signature>& signatures) {
   if (signatures.size() < 2) return {};
   std::string text = "signatures (--signature KEY):";
   for (const import::Signature& signature : signatures)
-    text += fmt::format(" '{}' (subgraph {})", printable(signature.key), signature.subgraph);
+    text += fmt::format(" '{}' (subgraph {})", printable_name(signature.key), signature.subgraph);
   return text + "\n";
 }
 
@@ -100,7 +100,7 @@ void print_model(const InspectOptions& options, const Loaded& loaded) {
   const auto list = [&](const char* what, const std::vector<int32_t>& tensors) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       const ir::Tensor& tensor = graph.tensor(tensors[i]);
-      text += fmt::format("{} {}: '{}' {} {}, scale (zero point) {}\n", what, i, printable(tensor.name),
+      text += fmt::format("{} {}: '{}' {} {}, scale (zero point) {}\n", what, i, printable_name(tensor.name),
                           ir::data_type_name(tensor.type), shape_text(tensor), quant_text(tensor.quant));
     }
   };
@@ -196,8 +196,8 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
       executable.steps.size(), executable.relocations.size());
   base::Table buffers({"buffer", "kind", "bytes"});
   for (const exe::Buffer& buffer : executable.buffers)
-    buffers.add_row(
-        {printable(buffer.name), std::string(kind_name(buffer.kind)), base::with_thousands(buffer.size)});
+    buffers.add_row({printable_name(buffer.name), std::string(kind_name(buffer.kind)),
+                     base::with_thousands(buffer.size)});
   base::Table layers(
       {"op", "kind", "device", "strategy", "tasks", "MACs", "differing %", "max", "name", "reason"});
   for (const exe::LayerPlan& layer : executable.layers) {

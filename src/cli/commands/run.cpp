@@ -194,7 +194,7 @@ std::string interpretation_text(const Interpretation& found, const FoundInfo& in
     base::Table table({"class", "score", "x1", "y1", "x2", "y2"});
     table.align(0, base::Table::Align::Left);
     for (const vision::Detection& d : found.detections)
-      table.add_row({d.label ? printable(*d.label) : std::to_string(d.class_id),
+      table.add_row({d.label ? printable_name(*d.label) : std::to_string(d.class_id),
                      fmt::format("{:.3f}", d.score), fmt::format("{:.1f}", d.box[0]),
                      fmt::format("{:.1f}", d.box[1]), fmt::format("{:.1f}", d.box[2]),
                      fmt::format("{:.1f}", d.box[3])});
@@ -203,8 +203,8 @@ std::string interpretation_text(const Interpretation& found, const FoundInfo& in
   if (!found.classifies()) return head;
   base::Table table({"class", "label", "score"});
   for (const vision::ClassScore& c : found.top)
-    table.add_row(
-        {std::to_string(c.class_id), c.label ? printable(*c.label) : "-", fmt::format("{:.4f}", c.score)});
+    table.add_row({std::to_string(c.class_id), c.label ? printable_name(*c.label) : "-",
+                   fmt::format("{:.4f}", c.score)});
   return head + table.text();
 }
 
@@ -223,7 +223,7 @@ void print_run(const RunOptions& options, const Run& run) {
   base::Table table({"output", "name", "shape", "type", "scale (zero point)", "file"});
   for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
     const ir::Tensor& tensor = run.graph.tensor(run.graph.outputs[i]);
-    table.add_row({std::to_string(i), printable(tensor.name), shape_text(tensor),
+    table.add_row({std::to_string(i), printable_name(tensor.name), shape_text(tensor),
                    ir::data_type_name(tensor.type), quant_text(tensor.quant),
                    run.files.empty() ? "-" : printable(run.files[i])});
   }

@@ -92,6 +92,8 @@ TEST(Printable, messages_keep_the_end_of_long_names) {
   const std::string kept = "..." + std::string(kMostQuoted - 3 - 7, 'a') + "/conv;1";
   EXPECT_EQ(printable_message("the model's input '" + name + "' takes '" + name + "', 3 bytes"),
             "the model's input '" + kept + "' takes '" + kept + "', 3 bytes");
+  EXPECT_EQ(printable_name(name), kept);
+  EXPECT_EQ(printable_name("a\nb"), "a\\x0ab");
   const std::string longest(kMostQuoted, 'b');
   EXPECT_EQ(printable_message("'" + longest + "' isn't"), "'" + longest + "' isn't");
   std::string accents;
