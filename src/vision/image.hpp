@@ -28,9 +28,9 @@ struct Image {
 Status check_image(const Image& image);
 
 // JPEG or PNG. Grey becomes equal R, G, B; an alpha channel is dropped without blending; 16-bit values
-// keep their upper byte; CMYK becomes RGB without a colour profile. Gamma, profiles and EXIF orientation are
-// not applied. More than max_pixels (at most kMaxPixels) are refused by the header, before memory is taken.
-// `name` is for the error text only.
+// keep their upper byte; CMYK becomes RGB without a colour profile. Gamma and profiles are not applied;
+// a JPEG is turned as its EXIF orientation says, as OpenCV does. More than max_pixels (at most kMaxPixels)
+// are refused by the header, before memory is taken. `name` is for the error text only.
 Result<Image> decode_image(std::span<const uint8_t> bytes, std::string_view name,
                            int64_t max_pixels = kMaxPixels);
 

@@ -8,12 +8,16 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "vision/orientation.hpp"
 #include "vision/picture_files.hpp"
 
 namespace peraxis::vision {
 namespace {
 
+constexpr int kExifMarker = JPEG_APP0 + 1;
+constexpr unsigned kMostMarkerBytes = 0xFFFF;
 constexpr int kMaxScans = 100;  // encoders make about ten
 // Warnings that leave every pixel as it was meant.
 constexpr std::array<int, 4> kHarmless = {JWRN_EXTRANEOUS_DATA, JWRN_JFIF_MAJOR, JWRN_ADOBE_XFORM,
@@ -62,7 +66,14 @@ void read_header(Decoder& decoder, std::span<const uint8_t> bytes) {
   decoder.progress.progress_monitor = on_progress;
   decoder.state.progress = &decoder.progress;
   jpeg_mem_src(&decoder.state, bytes.data(), static_cast<unsigned long>(bytes.size()));
+  jpeg_save_markers(&decoder.state, kExifMarker, kMostMarkerBytes);
   jpeg_read_header(&decoder.state, TRUE);
+}
+
+int orientation_of(const jpeg_decompress_struct& state) {
+  for (const jpeg_marker_struct* m = state.marker_list; m != nullptr; m = m->next)
+    if (const int found = exif_orientation({m->data, m->data_length}); found != 1) return found;
+  return 1;
 }
 
 bool is_cmyk(const jpeg_decompress_struct& state) {
@@ -104,10 +115,11 @@ Result<Image> decode_jpeg(std::span<const uint8_t> bytes, std::string_view name,
 
   Image image{static_cast<int>(width), static_cast<int>(height), {}};
   image.rgb.resize(static_cast<size_t>(width * height * 3));
+  const int orientation = orientation_of(decoder.state);
   std::vector<uint8_t> inks(is_cmyk(decoder.state) ? static_cast<size_t>(width) * 4 : 0);
   decoder.state.out_color_space = inks.empty() ? JCS_RGB : JCS_CMYK;
   if (!guarded(decoder.escape, [&] { read_rows(decoder, image, inks); })) return broken("data");
-  return image;
+  return upright(std::move(image), orientation);
 }
 
 }  // namespace peraxis::vision

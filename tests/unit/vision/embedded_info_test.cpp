@@ -57,7 +57,7 @@ TEST(EmbeddedInfo, WhichMemberHoldsTheLabels) {
   const EmbeddedInfo two = with({{"labels.txt", "ant"}, {"de/labels.txt", "Ameise"}});
   EXPECT_FALSE(two.labels);
   EXPECT_THAT(two.warnings,
-              ElementsAre(AllOf(HasSubstr("labels.txt, de/labels.txt"), HasSubstr("--labels"))));
+              ElementsAre(AllOf(HasSubstr("'labels.txt', 'de/labels.txt'"), HasSubstr("--labels"))));
 }
 
 TEST(EmbeddedInfo, NumberedLabelFilesFollowTheSameRule) {

@@ -368,5 +368,24 @@ TEST(EncodePng, NarrowPicturesMayBeLong) {
   }
 }
 
+// Orientation 6: the first row is seen at the right side, so the stored left column runs along the top.
+TEST(DecodeImage, JpegIsTurnedAsItsExifBlockSays) {
+  using namespace std::string_literals;
+  const std::string jpeg = from_hex(kJpegHex);
+  const std::string exif = "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"s;
+  const auto stored = decode_image(bytes_of(jpeg), "stored");
+  const std::string with_block = jpeg.substr(0, 2) + jpeg_segment(0xe1, exif) + jpeg.substr(2);
+  const auto seen = decode_image(bytes_of(with_block), "seen");
+  ASSERT_TRUE(stored && seen);
+  ASSERT_EQ(seen->width, stored->height);
+  ASSERT_EQ(seen->height, stored->width);
+  for (int y = 0; y < seen->height; ++y)
+    for (int x = 0; x < seen->width; ++x) {
+      const int from = ((stored->height - 1 - x) * stored->width + y) * 3, to = (y * seen->width + x) * 3;
+      for (int c = 0; c < 3; ++c)
+        EXPECT_EQ(seen->rgb[static_cast<size_t>(to + c)], stored->rgb[static_cast<size_t>(from + c)]);
+    }
+}
+
 }  // namespace
 }  // namespace peraxis::vision
