@@ -214,4 +214,21 @@ Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>
   return out;
 }
 
+Json npu_json(int64_t tasks, std::optional<int64_t> macs, int64_t all) {
+  Json out{{"tasks", tasks}, {"macs", nullptr}, {"mac_share", nullptr}};
+  if (!macs) return out;
+  out["macs"] = *macs;
+  out["mac_share"] = all == 0 ? 0.0 : static_cast<double>(*macs) / static_cast<double>(all);
+  return out;
+}
+
+std::string npu_text(int64_t tasks, std::optional<int64_t> macs, int64_t all) {
+  if (!macs)
+    return fmt::format("NPU: {} tasks (the device does not count multiplications)\n",
+                       base::with_thousands(tasks));
+  return fmt::format("NPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
+                     base::with_thousands(tasks), base::with_thousands(*macs),
+                     all == 0 ? 0.0 : 100.0 * static_cast<double>(*macs) / static_cast<double>(all));
+}
+
 }  // namespace peraxis::cli

@@ -1,6 +1,7 @@
 // The plan of an executable's layers as JSON and as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ std::string fallback_text(const ir::Graph& graph, const std::vector<exe::LayerPl
 std::string operators_text(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
 // [{"op", "kind", "name", "device", "reason"}]
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
+
+// {"tasks", "macs", "mac_share"}: multiplications that executed tasks did, of `all` of the convolutions; null
+// where the device does not count them.
+Json npu_json(int64_t tasks, std::optional<int64_t> macs, int64_t all);
+std::string npu_text(int64_t tasks, std::optional<int64_t> macs, int64_t all);  // the same, as a line
 
 // How the operators alternate between CPU and NPU in the order of execution. A view (SPLIT, a CONCATENATION
 // written in place) counts where its data were made; requantization by the CPU belongs to its layer.

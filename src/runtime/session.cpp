@@ -64,6 +64,7 @@ class SessionImpl final : public Session {
   Status run_host_step(const exe::Step& step);
   Status run_job(const exe::Step& step);
   Status run_tasks(int32_t first, int32_t count);
+  void count_macs(std::span<const exe::Task> tasks, const device::Fence& fence);
   Status observe_complete(size_t step);
   Status observe_cube(int32_t placement);
   void observe_array(int32_t tensor);
@@ -84,15 +85,15 @@ class SessionImpl final : public Session {
         static_cast<size_t>(p.cube.offset), static_cast<size_t>(placement_bytes(p)));
   }
   Status sync_to(const exe::Placement& p) {
-    return device_.sync_to_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+    return device_.end_cpu_access(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
                                   placement_bytes(p));
   }
   Status sync_from(const exe::Placement& p) {
-    return device_.sync_from_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+    return device_.begin_cpu_access(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
                                     placement_bytes(p));
   }
   Status sync_from(const exe::Cube& cube) {
-    return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
+    return device_.begin_cpu_access(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
                                     cube_bytes(cube));
   }
 
@@ -276,22 +277,43 @@ Status SessionImpl::run_job(const exe::Step& step) {
 Status SessionImpl::run_tasks(int32_t first, int32_t count) {
   const std::span<const exe::Task> tasks(executable_.tasks.data() + first, static_cast<size_t>(count));
   const device::Buffer& commands = buffers_[static_cast<size_t>(*commands_buffer(executable_))];
-  std::vector<device::TaskEntry> entries;
+  device::Job job{.chains = {{.tasks = {}, .core = options_.core}},
+                  .reads = {},
+                  .writes = {},
+                  .timeout = options_.job_timeout};
   for (const exe::Task& task : tasks)
-    entries.push_back({static_cast<uint32_t>(commands.address + static_cast<uint64_t>(task.first_word) * 8),
-                       static_cast<uint32_t>(task.words)});
-  std::vector<device::TaskCounters> seen;
+    job.chains[0].tasks.push_back(
+        {static_cast<uint32_t>(commands.address + static_cast<uint64_t>(task.first_word) * 8),
+         static_cast<uint32_t>(task.words)});
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].bytes.empty()) continue;
+    const bool written = executable_.buffers[i].kind == exe::BufferKind::Activations;
+    (written ? job.writes : job.reads).push_back(buffers_[i]);
+  }
+  device::FencePtr fence;
   {
     const Stopwatch watch(counters_.device_ms);
-    PERAXIS_TRY_NOTE(device_.run(entries, seen), "while running tasks {} to {} ({})", first,
-                     first + count - 1, graph_.op_label(static_cast<size_t>(tasks.front().op)));
+    const auto run = [&]() -> Status {
+      fence = PERAXIS_TRY(device_.submit(std::move(job)));
+      return fence->wait();
+    };
+    PERAXIS_TRY_NOTE(run(), "while running tasks {} to {} ({})", first, first + count - 1,
+                     graph_.op_label(static_cast<size_t>(tasks.front().op)));
   }
   counters_.tasks += count;
-  // The model's multiplications are those of its convolutions: means that run as convolutions have none.
-  for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i)
-    if (ir::is_convolution_like(graph_.ops[static_cast<size_t>(tasks[i].op)].kind))
-      counters_.macs += real_macs(tasks[i], seen[i]);
+  count_macs(tasks, *fence);
   return {};
+}
+
+// The model's multiplications are those of its convolutions: means that run as convolutions have none.
+void SessionImpl::count_macs(std::span<const exe::Task> tasks, const device::Fence& fence) {
+  const auto* seen = fence.counters();
+  if (seen == nullptr || seen->empty()) counters_.macs.reset();
+  if (!counters_.macs) return;
+  const std::vector<device::TaskCounters>& chain = seen->front();
+  for (size_t i = 0; i < tasks.size() && i < chain.size(); ++i)
+    if (ir::is_convolution_like(graph_.ops[static_cast<size_t>(tasks[i].op)].kind))
+      *counters_.macs += real_macs(tasks[i], chain[i]);
 }
 
 Status SessionImpl::observe_cube(int32_t index) {

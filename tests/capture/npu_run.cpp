@@ -18,6 +18,7 @@
 #include "base/file.hpp"
 #include "base/rng.hpp"
 #include "device/machine/machine_device.hpp"
+#include "device/synchronous.hpp"
 #include "device/uapi/rknpu.hpp"
 #include "device/uapi/rocket.hpp"
 #include "runtime/session.hpp"
@@ -26,7 +27,7 @@ using namespace peraxis;
 
 namespace {
 
-class KernelDevice : public device::Device {
+class KernelDevice : public device::SynchronousDevice {
  public:
   explicit KernelDevice(const char* path) : fd_(open(path, O_RDWR | O_CLOEXEC)) {
     if (fd_ < 0) std::perror(path);
@@ -80,14 +81,14 @@ class RocketDevice final : public KernelDevice {
       return fail(ErrorCode::Device, "CREATE_BO: {}", error);
     return map({create.handle, create.dma_address, 0, {}}, create.offset, bytes);
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t, int64_t) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t, int64_t) override {
     uapi::rocket::FiniBo fini{bo_of(buffer).handle, 0};
     return call(uapi::rocket::kFiniBo, &fini) == 0 ? Status() : fail(ErrorCode::Device, "FINI_BO");
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t, int64_t) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t, int64_t) override {
     return prepare(bo_of(buffer).handle);
   }
-  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>& counters) override {
+  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>&) override {
     std::vector<uapi::rocket::Task> list;
     for (const device::TaskEntry& task : tasks) list.push_back({task.address, task.words});
     std::vector<uint32_t> out;
@@ -104,7 +105,6 @@ class RocketDevice final : public KernelDevice {
       return fail(ErrorCode::Device, "SUBMIT: {}", error);
     PERAXIS_TRY(prepare(out.back()));
     count_submit();
-    counters.resize(counters.size() + tasks.size());
     return {};
   }
 
@@ -136,19 +136,19 @@ class RknpuDevice final : public KernelDevice {
       return fail(ErrorCode::Device, "MEM_MAP: {}", error);
     return map({create.handle, create.dma_addr, create.obj_addr, {}}, where.offset, bytes);
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     return sync(buffer, offset, bytes, uapi::rknpu::kSyncToDevice);
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     return sync(buffer, offset, bytes, uapi::rknpu::kSyncFromDevice);
   }
-  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>& counters) override {
+  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>&) override {
     std::vector<uapi::rknpu::Task> entries;
     for (const device::TaskEntry& task : tasks)
       entries.push_back(
           {0, 0, 0xD, 0x300, 0x1FFFF, 0, task.words - uapi::rknpu::kTailWords, 0, task.address});
     std::memcpy(list_.bytes.data(), entries.data(), entries.size() * sizeof(entries[0]));
-    PERAXIS_TRY(sync_to_device(list_, 0, static_cast<int64_t>(list_.bytes.size())));
+    PERAXIS_TRY(end_cpu_access(list_, 0, static_cast<int64_t>(list_.bytes.size())));
     uapi::rknpu::Submit submit{};
     const auto count = static_cast<uint32_t>(tasks.size());
     submit.flags = uapi::rknpu::kJobPc | uapi::rknpu::kJobPingPong;
@@ -163,7 +163,6 @@ class RknpuDevice final : public KernelDevice {
     if (submit.task_counter != count)
       return fail(ErrorCode::Device, "task_counter is {}", submit.task_counter);
     count_submit();
-    counters.resize(counters.size() + tasks.size());
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 
+#include "device/synchronous.hpp"
 #include "runtime/program.hpp"
 
 namespace peraxis::runtime {
@@ -21,7 +22,7 @@ constexpr int32_t kProgramWords = 6;  // source, target, bytes, addend, mode, pi
 constexpr uint32_t kFirstAddress = 0x10000;
 enum Mode : uint32_t { kAdd = 0, kTimesHundredToInt32 = 1 };
 
-class FakeDevice final : public device::Device {
+class FakeDevice final : public device::SynchronousDevice {
  public:
   std::string name() const override { return "fake"; }
 
@@ -35,12 +36,12 @@ class FakeDevice final : public device::Device {
     memories_.push_back(std::move(memory));
     return device::Buffer{memories_.back()->address, memories_.back()->host};
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     Memory& m = at(buffer.address);
     std::memcpy(m.chip.data() + offset, m.host.data() + offset, static_cast<size_t>(bytes));
     return {};
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     Memory& m = at(buffer.address);
     std::memcpy(m.host.data() + offset, m.chip.data() + offset, static_cast<size_t>(bytes));
     return {};
@@ -60,7 +61,9 @@ class FakeDevice final : public device::Device {
     return {};
   }
 
-  int64_t used_bytes() const override { return used; }
+  std::optional<device::AddressSpace> address_space() const override {
+    return device::AddressSpace{int64_t{1} << 32, used};
+  }
 
   std::vector<std::string> allocated;
   int64_t used = 0;            // of the address space, as others would have it
@@ -383,8 +386,8 @@ TEST(Session, AnAddressSpaceThatIsFullIsAnError) {
   EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
   EXPECT_EQ(
       none.error().message,
-      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of the "
-                  "4294967296 bytes that 32-bit addresses reach {} are taken",
+      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of its "
+                  "4294967296 bytes of addresses {} are taken",
                   session_bytes + 4096, e.buffers[0].size, e.buffers[1].size, device.used));
   EXPECT_TRUE(device.allocated.empty()) << "nothing is taken before all of it fits";
   device.used -= 1;
