@@ -99,19 +99,19 @@ void MachineJobs::run_core(int32_t core) {
     Completion::Counters counters;
     Status result = execute(*pending, counters);
     memory_->end_use(pending->job);
+    // Its buffers go first: who has waited finds their memory given back. Then its fence, before any job that
+    // waits for it begins: fences of such jobs end in order.
+    lock.lock();
+    std::vector<Buffer> reads = std::move(pending->job.reads), writes = std::move(pending->job.writes);
+    lock.unlock();
+    reads.clear();
+    writes.clear();
+    pending->fence->finish(std::move(result), std::move(counters));
     lock.lock();
     for (const int32_t c : pending->cores) busy_[static_cast<size_t>(c)] = false;
     for (Pending* follower : pending->followers) --follower->waits_for;
-    std::list<Pending> ended;
-    ended.splice(ended.begin(), jobs_,
-                 std::ranges::find_if(jobs_, [&](const Pending& p) { return &p == pending; }));
-    lock.unlock();
+    std::erase_if(jobs_, [&](const Pending& p) { return &p == pending; });
     changed_.notify_all();
-    // Its buffers go first: who has waited finds their memory given back.
-    const std::shared_ptr<Completion> fence = ended.front().fence;
-    ended.clear();
-    fence->finish(std::move(result), std::move(counters));
-    lock.lock();
   }
 }
 
