@@ -75,7 +75,7 @@ struct Context {
 
 // One run of tasks: a packed weight array, its operands, and a range of output slots.
 struct Program {
-  TaskShape shape = TaskShape::Direct;
+  TaskKind shape = TaskKind::Direct;
   int64_t first_in_slot = 0;  // input channel slots it reads
   int64_t in_channels = 0;    // multiple of 16
   int64_t in_channels_real = 0;
@@ -93,7 +93,7 @@ ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const
                    const DpuParams& dpu) {
   const Geometry& g = part.g;
   ConvTask task;
-  task.depthwise = p.shape == TaskShape::Depthwise;
+  task.depthwise = p.shape == TaskKind::Depthwise;
   task.in_width = g.in_w;
   task.in_plane = parts.in_plane;
   task.line = parts.line;
@@ -147,7 +147,7 @@ int64_t input_offset(const Context& x, const Parts& parts, const Part& part, con
 }
 
 Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const Parts& parts) {
-  const bool depthwise = p.shape == TaskShape::Depthwise;
+  const bool depthwise = p.shape == TaskKind::Depthwise;
   const Tiling& tiling = parts.tiling;
   const int64_t taps = parts.parts.front().g.kernel_h * parts.parts.front().g.kernel_w;
   const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
@@ -204,8 +204,8 @@ Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const P
 }
 
 Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
-  const Parts parts = PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise,
-                                       false, x.input.pitch > 0 ? x.g.in_c : 0},
+  const Parts parts = PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskKind::Depthwise, false,
+                                       x.input.pitch > 0 ? x.g.in_c : 0},
                                       x.cutting.limits));
   return emit_program(x, std::move(p), dpu, parts);
 }
@@ -284,7 +284,7 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
   const int64_t first = set.channels.empty() ? 0 : set.channels.front() / kDepthwiseGroup * kDepthwiseGroup;
   const int64_t last = set.channels.empty() ? 1 : set.channels.back() + 1;
   Program p;
-  p.shape = TaskShape::Depthwise;
+  p.shape = TaskKind::Depthwise;
   p.set = p.region = set_index;
   p.first_in_slot = first;
   p.out_slots = round_up(last, kDepthwiseGroup) - first;
@@ -349,7 +349,7 @@ Status lower_block(const Context& x, const ChannelSet& set, int32_t set_index, c
   const auto count = static_cast<int64_t>(block.channels.size());
   const bool sums = set.dpu.int32_output && x.layer.z_w != 0;  // a kernel of ones for every group
   Program p;
-  p.shape = TaskShape::BlockDiagonal;
+  p.shape = TaskKind::BlockDiagonal;
   p.set = p.region = set_index;
   p.first_in_slot = block.first_in;
   p.in_channels = round_up(block.last_in, kAtomBytes) - block.first_in;
@@ -440,7 +440,7 @@ Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
     const int64_t ky = g.kernel_h - 1 - (g.kernel_h > 1 ? margin.top : 0);
     const int64_t kx = g.kernel_w - 1 - (g.kernel_w > 1 ? margin.left : 0);
     Program p;
-    p.shape = TaskShape::Depthwise;
+    p.shape = TaskKind::Depthwise;
     p.copies = true;
     p.in_channels = p.in_channels_real = cube.layout.slots;
     p.out_slots = round_up(cube.layout.slots, kDepthwiseGroup);

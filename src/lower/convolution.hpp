@@ -15,24 +15,13 @@
 
 namespace peraxis::lower {
 
-enum class TaskShape : uint8_t { Direct, Depthwise, BlockDiagonal };
-
 struct LoweredTask {
   rk3588::ConvTask task;
-  TaskShape shape = TaskShape::Direct;
+  TaskKind shape = TaskKind::Direct;  // Direct, Depthwise or BlockDiagonal
   RowTile rows;
   int32_t real_output_channels = 0;
   int32_t set = 0;
   int64_t kernel_channels = 0;  // input channels that an output is a sum of
-};
-
-// A cube the tasks write. Regions of one layer may lie one behind the other in one allocation.
-struct Region {
-  int32_t allocation = -1;
-  int64_t offset = 0;  // bytes
-  int64_t h = 0, w = 0, slots = 0;
-  int32_t element_bytes = 1;
-  int64_t bytes() const { return h * w * slots * element_bytes; }
 };
 
 struct ChannelSource {
@@ -42,7 +31,8 @@ struct ChannelSource {
 
 struct LoweredLayer {
   std::vector<LoweredTask> tasks;  // in chain order
-  std::vector<Region> regions;     // one a set; with HostWork::None the single region is the output tensor
+  // Cubes that the tasks write. Those of one layer may lie one behind the other in one allocation.
+  std::vector<Region> regions;  // one a set; with HostWork::None the single region is the output tensor
   std::vector<ChannelSource> channels;
 };
 
