@@ -7,6 +7,7 @@
 #include "compiler/program.hpp"
 #include "exe/names.hpp"
 #include "plan/place_program.hpp"
+#include "program/verify.hpp"
 
 namespace peraxis::compiler {
 namespace {
@@ -48,6 +49,7 @@ Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options
   const plan::PlannerOptions planning = PERAXIS_TRY(planner_options(options));
   plan::PlacedProgram placed = PERAXIS_TRY(plan::place_program(graph, plan, planning));
   const program::Program& program = placed.program;
+  PERAXIS_TRY_NOTE(program::verify(graph, program), "in a program this planner made");
   if (options.no_fallback) PERAXIS_TRY(refuse_fallback(graph, program));
   exe::Executable out = PERAXIS_TRY(assemble(graph, program, std::move(placed.constants)));
   out.target = options.target;

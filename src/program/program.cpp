@@ -1,7 +1,5 @@
 #include "program/program.hpp"
 
-#include <array>
-
 #include "program/task_memory.hpp"
 
 namespace peraxis::program {
@@ -64,29 +62,6 @@ std::vector<Access> accesses(const Program& program, const Step& step) {
       break;
   }
   return out;
-}
-
-namespace {
-
-constexpr std::array kVariants = {"convolution", "tasks", "view", "part", "sum", "cpu", "unused"};
-constexpr std::array kTaskKinds = {"direct",  "depthwise", "block_diagonal", "pool",
-                                   "element", "upsample",  "table"};
-constexpr std::array kStepKinds = {"cpu", "upload", "download", "job", "gather", "requantize", "correct"};
-constexpr std::array kRoundings = {"two", "once", "double"};
-
-}  // namespace
-
-const char* variant_name(Variant variant) {
-  return kVariants[static_cast<size_t>(variant)];
-}
-const char* task_kind_name(TaskKind kind) {
-  return kTaskKinds[static_cast<size_t>(kind)];
-}
-const char* step_kind_name(StepKind kind) {
-  return kStepKinds[static_cast<size_t>(kind)];
-}
-const char* host_rounding_name(HostRounding rounding) {
-  return kRoundings[static_cast<size_t>(rounding)];
 }
 
 }  // namespace peraxis::program

@@ -215,9 +215,4 @@ void for_reaches(const Program& program, const Fn& fn) {
     for (const Region& region : work.regions) fn(region.allocation, region.offset + region.bytes());
 }
 
-const char* variant_name(Variant variant);
-const char* task_kind_name(TaskKind kind);
-const char* step_kind_name(StepKind kind);
-const char* host_rounding_name(HostRounding rounding);
-
 }  // namespace peraxis::program
