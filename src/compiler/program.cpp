@@ -142,6 +142,12 @@ class Assembler {
     out.host_step = step.host_work;
     out.inputs = step.inputs;
     out.outputs = step.outputs;
+    out.edges.after = step.after;
+    out.edges.reads = step.reads;
+    out.edges.writes = step.writes;
+    for (const program::Completion& done : step.completes)
+      out.edges.completes.push_back({done.tensor, done.task});
+    out.edges.frees = step.frees;
     return out;
   }
 

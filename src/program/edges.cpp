@@ -45,8 +45,6 @@ void note_operands(const std::vector<OperatorAccess>& accesses, Program& program
       step.reads.insert(step.reads.end(), access.reads.begin(), access.reads.end());
       step.writes.insert(step.writes.end(), access.writes.begin(), access.writes.end());
     }
-    sort_unique(step.reads);
-    sort_unique(step.writes);
   }
 }
 
@@ -105,6 +103,8 @@ void Waiting::add(const std::vector<int32_t>& after) {
 }
 
 void draw_edges(const ir::Graph& graph, Program& program) {
+  for (Step& step : program.steps)
+    for (auto* list : {&step.reads, &step.writes, &step.host_reads, &step.host_writes}) sort_unique(*list);
   const Hazards hazards(program);
   Waiting waiting;
   for (size_t i = 0; i < program.steps.size(); ++i) {

@@ -205,6 +205,9 @@ class Checker {
       for (const int32_t t : *list)
         if (!is_index(t, graph_.tensors.size()))
           return bad("it uses tensor {} of {}", t, graph_.tensors.size());
+    for (const auto* list : {&s.after, &s.reads, &s.writes, &s.host_reads, &s.host_writes, &s.frees})
+      if (std::ranges::adjacent_find(*list, std::greater_equal<>()) != list->end())
+        return bad("what it reads, writes, frees or waits for is not in rising order");
     for (const int32_t a : s.after)
       if (!is_index(a, index)) return bad("it waits for step {}, which is not an earlier one", a);
     switch (s.kind) {

@@ -100,6 +100,7 @@ const Breach kBreaches[] = {
     {"StepTensor", [](Program& p) { p.steps[0].tensor = -1; }, "device tensor -1"},
     {"HostWork", [](Program& p) { p.steps[4].kind = StepKind::Gather; }, "host work -1"},
     {"HostWorkOp", [](Program& p) { p.host_works.emplace_back().op = 1; }, "no convolution of the NPU"},
+    {"Rising", [](Program& p) { p.steps[1].reads = {0, 0}; }, "not in rising order"},
     {"After", [](Program& p) { p.steps[2].after = {2}; }, "not an earlier one"},
     {"Hazard", [](Program& p) { p.steps[3].after = {0}; }, "step 3 uses what step 1 uses"},
     {"HazardOfMemory",
