@@ -197,6 +197,7 @@ Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t o
   const auto histogram = network.options.histograms.find(static_cast<int32_t>(op));
   if (histogram != network.options.histograms.end())
     PERAXIS_TRY(requant::set_histograms(out.layer_, histogram->second));
+  requant::keep_thresholds(out.layer_);
   return out;
 }
 
