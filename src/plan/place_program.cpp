@@ -9,6 +9,7 @@
 
 #include "base/hash.hpp"
 #include "ir/operands.hpp"
+#include "lower/output_layouts.hpp"
 #include "lower/packed_input.hpp"
 #include "plan/cpu_operands.hpp"
 #include "plan/describe.hpp"
@@ -237,11 +238,18 @@ class ProgramMaker {
     const SymbolicAddress addend = addend_of(chosen);
     const int32_t output = graph_.ops[chosen.last_op()].outputs[0];
     const bool by_tasks = chosen.params.host == HostWork::None || chosen.scattered;
-    const lower::Cutting cutting{options_.limits, options_.cost};
     const int32_t scratch = tensors_.memory().allocations();
-    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-        graph_, chosen.op, chosen.layer, chosen.params, input, cutting, tensors_.memory(), true,
-        by_tasks ? tensors_.home_of(output) : SymbolicAddress{}, addend));
+    const lower::LoweredLayer lowered = PERAXIS_TRY(
+        lower::lower_convolution({.graph = graph_,
+                                  .op = chosen.op,
+                                  .layer = chosen.layer,
+                                  .params = chosen.params,
+                                  .input = input,
+                                  .cutting = {options_.limits, options_.cost},
+                                  .pack = true,
+                                  .output = by_tasks ? tensors_.home_of(output) : SymbolicAddress{},
+                                  .addend = addend},
+                                 tensors_.memory()));
     for (const program::Region& region : lowered.regions) tensors_.touch_allocation(region.allocation);
     tensors_.touch_since(scratch);
     open_job(lowered.tasks.size());
@@ -304,7 +312,6 @@ class ProgramMaker {
     const lower::DeviceForm& form = plan_.forms[index];
     const ChannelOrder order = lower::channel_order(graph_, index, form);
     lower::DevicePlaces places{{}, {}, tensors_.memory(), {}};
-    std::vector<lower::JoinedPart> parts;
     std::vector<int32_t> inputs;
     Moment done;
     for (const int32_t t : lower::device_inputs(graph_, index, form)) {
@@ -312,7 +319,6 @@ class ProgramMaker {
       const Cube cube = tensors_.to_device(t, view, order != ChannelOrder::Plain);
       places.inputs.push_back({tensors_.address_of(cube.index), view.h * view.w, cube.layout.slots});
       places.layouts.push_back(cube.layout);
-      parts.push_back({view.c, cube.layout, 0});
       inputs.push_back(cube.index);
       done = std::max(done, tensors_.done(cube.index));
     }
@@ -320,11 +326,9 @@ class ProgramMaker {
       add_views(index, inputs.front());
       return {};
     }
-    lower::Layout layout = lower::plain_layout(ir::nhwc(graph_.tensor(op.outputs[0])).c);
-    if (order == ChannelOrder::Kept) layout = parts.front().layout;
-    if (order == ChannelOrder::Stacked)
-      layout = lower::stacked_layout(places.layouts, parts.front().channels);
-    if (order == ChannelOrder::Joined) layout = join(index, parts, places.first_slots);
+    if (order == ChannelOrder::Joined) places.first_slots = first_slots(index, places.layouts);
+    const lower::Layout layout =
+        lower::output_layouts(graph_, index, form, places.layouts, places.first_slots).front().layout;
     const Map view = view_of(graph_.tensor(op.outputs[0]));
     const SymbolicAddress output = tensors_.place_for(op.outputs[0], layout.slots);
     places.output = {output, view.h * view.w, layout.slots};
@@ -357,29 +361,22 @@ class ProgramMaker {
       const SymbolicAddress place{whole.address.allocation, whole.address.offset + first_slot * plane};
       tensors_.set_done(tensors_.add(tensor, {view, -1, layout}, place, owner), tensors_.done(input));
     };
-    const std::vector<int64_t> first_channels = lower::device_views(graph_, index);
-    if (lower::channel_order(graph_, index, plan_.forms[index]) == ChannelOrder::Flat) {
-      const Map in = view_of(graph_.tensor(op.inputs[0]));
-      return add(op.outputs[0], lower::flat_layout(whole.layout, in.h * in.w, in.c), 0);
-    }
-    for (size_t i = 0; i < first_channels.size(); ++i) {
-      const lower::ChannelRange range =
-          lower::channel_range(whole.layout, first_channels[i], view_of(graph_.tensor(op.outputs[i])).c);
-      add(op.outputs[i], range.layout, range.first_slot);
-    }
+    const auto outputs =
+        lower::output_layouts(graph_, index, plan_.forms[index], std::span(&whole.layout, 1));
+    for (size_t i = 0; i < outputs.size(); ++i) add(op.outputs[i], outputs[i].layout, outputs[i].first_slot);
   }
 
   // Parts lie where the plan has them; alone, an operator's lie one behind the other.
-  lower::Layout join(size_t index, std::vector<lower::JoinedPart>& parts,
-                     std::vector<int64_t>& first_slots) const {
+  std::vector<int64_t> first_slots(size_t index, const std::vector<lower::Layout>& parts) const {
     const auto planned = plan_.placing.joins.find(index);
+    if (planned != plan_.placing.joins.end()) return planned->second;
+    std::vector<int64_t> out;
     int64_t slots = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      parts[i].first_slot = planned == plan_.placing.joins.end() ? slots : planned->second[i];
-      first_slots.push_back(parts[i].first_slot);
-      slots = std::max(slots, parts[i].first_slot + parts[i].layout.slots);
+    for (const lower::Layout& part : parts) {
+      out.push_back(slots);
+      slots += part.slots;
     }
-    return lower::join(parts, slots);
+    return out;
   }
 
   Result<PlacedProgram> finish() {
