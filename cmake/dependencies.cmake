@@ -1,5 +1,6 @@
 # Every dependency is a Debian 12 package; docs/decisions/0002-dependencies.md says why each is here.
-find_package(fmt 9 REQUIRED)
+# Only fmt's headers are used, so that a cross build needs no package of the other architecture for it.
+find_path(PERAXIS_FMT_INCLUDE fmt/format-inl.h REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3 REQUIRED)

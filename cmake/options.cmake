@@ -1,6 +1,7 @@
 option(PERAXIS_TESTS "build the tests" ON)
 option(PERAXIS_FUZZ "build the fuzz targets (clang only)" OFF)
 option(PERAXIS_UNITY "compile several files as one where a folder says so (docs/decisions/0006)" ON)
+option(PERAXIS_CAPTURE_CLIENT_ONLY "build libperaxis_capture.so and nothing else" OFF)
 option(PERAXIS_WERROR "warnings are errors" ON)
 set(PERAXIS_SANITIZE "" CACHE STRING "sanitizers, comma separated: address,undefined or thread")
 

@@ -12,20 +12,35 @@ packages=(g++ cmake ninja-build ccache libflatbuffers-dev flatbuffers-compiler l
           zlib1g-dev)
 [ "$what" = build ] || packages+=(libgtest-dev libgmock-dev librapidcheck-dev python3 python3-venv git)
 [ "$what" = ci ] && packages+=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev)
+# Tests that need these skip without them, and say so.
+optional=()
+[ "$what" = build ] || optional+=(libdrm2)
+[ "$what" = ci ] && optional+=(g++-aarch64-linux-gnu qemu-user-static)
 
-missing=()
-for package in "${packages[@]}"; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-done
+# not_installed PACKAGE...: those that are missing, one a line.
+not_installed() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || echo "$package"
+  done
+}
+as_root=()
+[ "$(id -u)" -eq 0 ] || as_root=(sudo)
+apt_install() {
+  echo "installing: $*" >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+mapfile -t missing < <(not_installed "${packages[@]}")
+mapfile -t wanted < <([ ${#optional[@]} -eq 0 ] || not_installed "${optional[@]}")
 if [ ${#missing[@]} -gt 0 ]; then
-  echo "installing: ${missing[*]}" >&2
-  as_root=()
-  if [ "$(id -u)" -ne 0 ]; then
-    command -v sudo >/dev/null || { echo "these packages are missing and sudo is not there: ${missing[*]}" >&2; exit 1; }
-    as_root=(sudo)
-  fi
+  [ ${#as_root[@]} -eq 0 ] || command -v sudo >/dev/null ||
+    { echo "these packages are missing and sudo is not there: ${missing[*]}" >&2; exit 1; }
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  apt_install "${missing[@]}"
+fi
+if [ ${#wanted[@]} -gt 0 ]; then
+  apt_install "${wanted[@]}" || echo "not installed: ${wanted[*]}; the tests that need them are skipped" >&2
 fi
 
 if [ "$what" != build ]; then

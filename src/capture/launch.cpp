@@ -17,6 +17,7 @@
 #include "capture/server/rknpu_kernel.hpp"
 #include "capture/server/rocket_kernel.hpp"
 #include "capture/server/socket_server.hpp"
+#include "trace/replay.hpp"
 
 extern char** environ;
 
@@ -33,9 +34,11 @@ Result<std::string> find_library(const std::string& given) {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   constexpr const char* kName = "libperaxis_capture.so";
-  for (const fs::path& path : {here / kName, here / "../lib" / kName, here / "../lib/peraxis" / kName})
+  // In a build folder, and as `cmake --install` lays it out.
+  for (const fs::path& path : {here / kName, here.parent_path() / "lib/peraxis" / kName})
     if (access(path.c_str(), R_OK) == 0) return path.string();
-  return fail(ErrorCode::Io, "{} is not beside {}; name it with --library", kName, here.string());
+  return fail(ErrorCode::Io, "{} is neither in {} nor in {}; name it with --library", kName, here.string(),
+              (here.parent_path() / "lib/peraxis").string());
 }
 
 // A folder of our own in the system's place for such, gone with its owner.
@@ -164,19 +167,19 @@ Status make_fake_tree(const std::string& folder, const std::string& driver) {
     const fs::path name = fs::path(node.path).filename();
     PERAXIS_TRY(base::write_file(top / node.path, fmt::format("{} {}\n", node.major, node.minor)));
     fs::permissions(top / node.path, fs::perms(0644), error);
-    const fs::path entry = top / "sys/dev/char" / numbers;
-    fs::create_directories(entry, error);
-    const fs::path in_device = top / device / node.subsystem / name;
-    fs::create_directories(in_device, error);
-    const std::string text = fmt::format("MAJOR={}\nMINOR={}\nDEVNAME={}\nDEVTYPE={}_minor\n", node.major,
-                                         node.minor, node.path + 4, node.subsystem);
-    PERAXIS_TRY(base::write_file(entry / "uevent", text));
-    PERAXIS_TRY(base::write_file(entry / "dev", numbers + "\n"));
-    PERAXIS_TRY(base::write_file(in_device / "uevent", text));
-    PERAXIS_TRY(base::write_file(in_device / "dev", numbers + "\n"));
-    fs::create_directory_symlink(fs::path("../../../../") / device, entry / "device", error);
-    fs::create_directory_symlink(fs::path("../../../../class") / node.subsystem, entry / "subsystem", error);
-    fs::create_directory_symlink(fs::path("../../../") / device / node.subsystem / name,
+    // As in the real tree, links are relative, and /sys/dev/char and /sys/class lead to one folder.
+    const fs::path entry = device / node.subsystem / name;
+    fs::create_directories(top / entry, error);
+    PERAXIS_TRY(base::write_file(top / entry / "uevent",
+                                 fmt::format("MAJOR={}\nMINOR={}\nDEVNAME={}\nDEVTYPE={}_minor\n", node.major,
+                                             node.minor, node.path + 4, node.subsystem)));
+    PERAXIS_TRY(base::write_file(top / entry / "dev", numbers + "\n"));
+    fs::create_directory_symlink("../../../" + device.filename().string(), top / entry / "device", error);
+    fs::create_directory_symlink(fs::path("../../../../../class") / node.subsystem, top / entry / "subsystem",
+                                 error);
+    fs::create_directories(top / "sys/dev/char", error);
+    fs::create_directory_symlink("../.." / fs::relative(entry, "sys"), top / "sys/dev/char" / numbers, error);
+    fs::create_directory_symlink("../.." / fs::relative(entry, "sys"),
                                  top / "sys/class" / node.subsystem / name, error);
   }
   if (error) return fail(ErrorCode::Io, "{}: {}", folder, error.message());
@@ -191,6 +194,16 @@ Result<std::unique_ptr<FakeKernel>> make_fake_kernel(const LaunchOptions& option
   profile.keep_cbuf = options.keep_cbuf;
   profile.ppu_raises_dpu = !options.pool_raises_only_ppu;
   profile.check_unwritten = options.strict;
+  profile.switches.drop_dummy_output = profile.drop_dummy_output;
+  for (const std::string& text : options.switches) {
+    if (text.starts_with("read_unwritten=") || text.starts_with("cbuf_survives_jobs="))
+      return fail(
+          ErrorCode::InvalidArgument,
+          "'{}': memory of a kernel reads as zero until it is written, and --keep-cbuf says what jobs leave",
+          text);
+    PERAXIS_TRY(trace::set_switch(profile.switches, text));
+  }
+  profile.drop_dummy_output = profile.switches.drop_dummy_output;
   kernel.executor = options.test_words ? make_test_word_executor() : make_machine_executor(profile);
   if (options.fake == "rocket") return std::unique_ptr<FakeKernel>(new RocketKernel(std::move(kernel)));
   if (options.fake == "rknpu") return std::unique_ptr<FakeKernel>(new RknpuKernel(std::move(kernel)));

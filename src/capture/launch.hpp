@@ -15,6 +15,7 @@ struct LaunchOptions {
   std::string fake;     // "rocket", "rknpu"; empty: the kernel of this computer
   std::string library;  // the library to preload; empty: the one beside this program
   std::vector<std::string> faults;
+  std::vector<std::string> switches;  // readings of the chip (trace::set_switch)
   bool strict = false, commands_only = false, keep_cbuf = false, pool_raises_only_ppu = false,
        test_words = false;
 };

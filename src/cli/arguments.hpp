@@ -73,6 +73,9 @@ class CommandLine {
   CliStatus run(int argc, char** argv);
 
  private:
+  // What is wrong with the first argument as a command; empty when nothing is.
+  std::string unknown_command(int argc, char** argv) const;
+
   std::unique_ptr<CLI::App> app_;
   CliStatus outcome_;
 };

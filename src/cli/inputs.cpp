@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "cli/options.hpp"
+#include "ir/operands.hpp"
 #include "vision/quantize.hpp"
 
 namespace peraxis::cli {
@@ -33,12 +34,54 @@ std::string all_inputs(const ir::Graph& graph) {
   return out;
 }
 
-// A picture fits [1, h, w, 1 or 3] of a type that quantize_image knows.
-bool takes_picture(const ir::Tensor& tensor) {
+// A picture fits [1, h, w, 1 or 3] or [1, 1 or 3, h, w] of a type that quantize_image knows.
+std::optional<PictureInput> takes_picture(const ir::Graph& graph, size_t input) {
+  const ir::Tensor& tensor = graph.tensor(graph.inputs[input]);
   const bool type = tensor.type == ir::DataType::Int8 || tensor.type == ir::DataType::UInt8 ||
                     tensor.type == ir::DataType::Float32;
-  return type && tensor.shape.size() == 4 && tensor.shape[0] == 1 &&
-         (tensor.shape[3] == 1 || tensor.shape[3] == 3);
+  if (!type || tensor.shape.size() != 4 || tensor.shape[0] != 1) return std::nullopt;
+  const auto colours = [&](size_t dimension) {
+    return tensor.shape[dimension] == 1 || tensor.shape[dimension] == 3;
+  };
+  PictureInput out;
+  out.input = input;
+  out.channels_first = !colours(3) && colours(1);
+  if (!out.channels_first && !colours(3)) return std::nullopt;
+  out.channels = tensor.shape[out.channels_first ? 1 : 3];
+  out.height = tensor.shape[out.channels_first ? 2 : 1];
+  out.width = tensor.shape[out.channels_first ? 3 : 2];
+  return out;
+}
+
+// The operator that quantizes a float tensor, behind operators that only move its values.
+const ir::Op* quantizer_of(const ir::Graph& graph, int32_t tensor) {
+  for (const ir::Op& op : graph.ops) {  // in the order of execution
+    if (std::ranges::count(op.inputs, tensor) == 0) continue;
+    if (op.kind == ir::OpKind::Quantize) return &op;
+    if (op.outputs.size() == 1 && ir::only_moves_data(graph, op)) tensor = op.outputs[0];
+  }
+  return nullptr;
+}
+
+// The real numbers that pixels become, from the range that the stored values have.
+Status settle_rule(const ir::Graph& graph, PictureInput& picture) {
+  const int32_t index = graph.inputs[picture.input];
+  const ir::Tensor* stored = &graph.tensor(index);
+  picture.because = "of the input's scale";
+  if (stored->type == ir::DataType::Float32) {
+    const ir::Op* op = quantizer_of(graph, index);
+    const ir::DataType type = op == nullptr ? ir::DataType::Float32 : graph.tensor(op->outputs[0]).type;
+    if (type != ir::DataType::Int8 && type != ir::DataType::UInt8) {
+      picture.because = "assumed: the model does not say";
+      return {};
+    }
+    stored = &graph.tensor(op->outputs[0]);
+    picture.because = "of the scale that the input is quantized with";
+  }
+  const float scale = stored->quant.quantized() ? stored->quant.scale.front() : 0.0F;
+  const int64_t zero_point = stored->quant.zero_point.empty() ? 0 : stored->quant.zero_point.front();
+  picture.rule = PERAXIS_TRY(vision::pixel_rule(ir::data_type_name(stored->type), scale, zero_point));
+  return {};
 }
 
 CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInputs& bound,
@@ -53,27 +96,37 @@ CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInput
   return {};
 }
 
+tl::unexpected<CliError> no_single_input(const ir::Graph& graph, const char* option, size_t found) {
+  return usage(
+      "{}: {} inputs of the model could take a picture ([1,h,w,1 or 3] or [1,1 or 3,h,w] in int8, uint8 or "
+      "float32), exactly one must; the model has {}",
+      option, found, all_inputs(graph));
+}
+
 CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInputs& bound,
                      std::vector<bool>& set) {
-  std::vector<size_t> candidates;
+  std::vector<PictureInput> candidates;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
-    if (!set[i] && takes_picture(graph.tensor(graph.inputs[i]))) candidates.push_back(i);
-  if (candidates.size() != 1)
-    return usage("--image: {} inputs of the model could take the picture, exactly one must; the model has {}",
-                 candidates.size(), all_inputs(graph));
-  const size_t input = candidates.front();
-  const ir::Tensor& tensor = graph.tensor(graph.inputs[input]);
+    if (auto found = takes_picture(graph, i); found && !set[i]) candidates.push_back(*found);
+  if (candidates.size() != 1) return no_single_input(graph, "--image", candidates.size());
+  PictureInput taken = candidates.front();
+  PERAXIS_TRY(settle_rule(graph, taken));
+  const ir::Tensor& tensor = graph.tensor(graph.inputs[taken.input]);
   const std::vector<uint8_t> file = PERAXIS_TRY(base::read_file(path));
   vision::Image picture = PERAXIS_TRY(vision::decode_image(file, path));
-  const vision::LetterboxedImage boxed =
-      PERAXIS_TRY(vision::letterbox(picture, tensor.shape[2], tensor.shape[1]));
-  const float scale = tensor.quant.quantized() ? tensor.quant.scale.front() : 0.0F;
-  const int64_t zero_point = tensor.quant.zero_point.empty() ? 0 : tensor.quant.zero_point.front();
-  bound.values[input] = PERAXIS_TRY(vision::quantize_image(boxed.image, ir::data_type_name(tensor.type),
-                                                           scale, zero_point, tensor.shape[3]));
-  bound.geometry = {tensor.shape[2], tensor.shape[1], boxed.letterbox};
+  const vision::LetterboxedImage boxed = PERAXIS_TRY(vision::letterbox(picture, taken.width, taken.height));
+  vision::PixelFormat format;
+  format.type = ir::data_type_name(tensor.type);
+  format.scale = tensor.quant.quantized() ? tensor.quant.scale.front() : 0.0F;
+  format.zero_point = tensor.quant.zero_point.empty() ? 0 : tensor.quant.zero_point.front();
+  format.channels = taken.channels;
+  format.channels_first = taken.channels_first;
+  format.rule = taken.rule;
+  bound.values[taken.input] = PERAXIS_TRY(vision::quantize_image(boxed.image, format));
+  bound.geometry = {taken.width, taken.height, boxed.letterbox};
+  set[taken.input] = true;
+  bound.taken = std::move(taken);
   bound.picture = std::move(picture);
-  set[input] = true;
   return {};
 }
 
@@ -88,6 +141,14 @@ void add_input_options(const Arguments& arguments, InputOptions& options) {
   arguments.option("--image", options.image, "JPEG or PNG for the image input: letterboxed and quantized")
       .not_empty()
       .type_name("FILE");
+}
+
+CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option) {
+  std::vector<PictureInput> found;
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    if (auto one = takes_picture(graph, i)) found.push_back(*one);
+  if (found.size() != 1) return no_single_input(graph, option.c_str(), found.size());
+  return found.front();
 }
 
 CliResult<InputSpec> parse_input_spec(const ir::Graph& graph, const std::string& spec) {

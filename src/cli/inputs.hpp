@@ -12,6 +12,7 @@
 #include "ir/graph.hpp"
 #include "vision/heads.hpp"
 #include "vision/image.hpp"
+#include "vision/quantize.hpp"
 
 namespace peraxis::cli {
 
@@ -25,11 +26,25 @@ inline std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector
   return {values.begin(), values.end()};
 }
 
+// How an input takes pictures.
+struct PictureInput {
+  size_t input = 0;
+  int height = 0, width = 0, channels = 0;
+  bool channels_first = false;  // [1, channels, height, width]
+  vision::PixelRule rule = vision::PixelRule::ZeroToOne;
+  std::string because;  // why `rule`
+};
+
 struct BoundInputs {
   std::vector<std::vector<uint8_t>> values;  // by input of the graph
   std::optional<vision::Image> picture;      // the one of --image
-  vision::InputGeometry geometry;            // of the input it went to
+  std::optional<PictureInput> taken;         // by what input
+  vision::InputGeometry geometry;            // of that input
 };
+
+// The one input that takes pictures; a usage error names the inputs when there is none, or more. `option` is
+// what needs it.
+CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option);
 
 // Every input must get a value exactly once; the error names those that did not.
 CliResult<BoundInputs> bind_inputs(const ir::Graph& graph, const InputOptions& options);

@@ -81,6 +81,7 @@ Result<FoundInfo> find_model_info(const std::string& model_path, const vision::E
     out.info.candidates = embedded.candidates;
     out.info.candidates_source = embedded.candidates_source;
   }
+  if (out.info.boxes.empty()) out.info.boxes = embedded.boxes;
   warnings.insert(warnings.end(), embedded.warnings.begin(), embedded.warnings.end());
   return out;
 }

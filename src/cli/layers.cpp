@@ -189,15 +189,21 @@ std::string splitting_text(const compiler::Compiled& compiled) {
   const Partitions found =
       partitions(compiled.executable.layers, compiled.executable.operators, compiled.program.order);
   const Conversions converted = conversions(compiled.executable);
-  return fmt::format(
-      "{} partition{} on the NPU, {} crossings; activations: {} bytes, largest live set {}\n"
-      "{} uploads, {} downloads; {} of {} steps of CPU operators are on the NPU's layout; {} bytes of the "
-      "device\n",
-      found.npu, found.npu == 1 ? "" : "s", found.crossings,
+  const auto counted = [](int64_t n, const char* what) {
+    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+  };
+  std::string text = fmt::format(
+      "{} on the NPU, {}, {}, {}\n"
+      "memory of the device: {} bytes, of it {} for activations (at most {} of them alive at once)\n",
+      counted(found.npu, "partition"), counted(found.crossings, "crossing"),
+      counted(converted.uploads, "upload"), counted(converted.downloads, "download"),
+      base::with_thousands(device_bytes(compiled.executable)),
       base::with_thousands(activation_bytes(compiled.executable)),
-      base::with_thousands(compiled.program.largest_live_bytes), converted.uploads, converted.downloads,
-      converted.on_cubes, converted.on_cubes + converted.dense,
-      base::with_thousands(device_bytes(compiled.executable)));
+      base::with_thousands(compiled.program.largest_live_bytes));
+  if (const int64_t steps = converted.on_cubes + converted.dense; steps > 0)
+    text += fmt::format("{} on the CPU, {} of them on the NPU's layout\n", counted(steps, "operator"),
+                        converted.on_cubes);
+  return text;
 }
 
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators) {

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/hash.hpp"
 #include "import/import.hpp"
+#include "ir/shape.hpp"
 #include "passes/resolve_shapes.hpp"
 
 namespace peraxis::cli {
@@ -67,6 +68,12 @@ Status read_model(std::span<const uint8_t> bytes, const import::ImportOptions& o
     loaded.changes.push_back(
         {"resolve_shapes", "operators of constants computed for shapes and weights", count});
   loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
+  for (const import::DynamicInput& input : PERAXIS_TRY(import::read_dynamic_inputs(bytes, options)))
+    loaded.warnings.push_back(
+        fmt::format("input {} '{}' is declared {} and takes other sizes too ({}, -1: any); --shape {}=... "
+                    "states another",
+                    input.index, input.name, ir::shape_text(input.declared), ir::shape_text(input.signature),
+                    input.index));
   loaded.model = std::move(graph);
   return {};
 }

@@ -37,9 +37,10 @@ void add_strategy_options(const Arguments& arguments, BuildOptions& options) {
   setting(arguments.flag("--vendor-factors", settings.vendor,
                          "hw-multiply: the vendor compiler's factors (2^14 * s / s_max, shift 14) instead of "
                          "ours"));
-  setting(arguments.flag("--bias-rescale", settings.bias_rescale,
-                         "max-scale and groups: the research note's variant, wrong for every channel but the "
-                         "largest"));
+  setting(arguments.flag(
+      "--bias-rescale", settings.bias_rescale,
+      "max-scale and groups: the bias is brought to the largest scale while the sums stay in their "
+      "channel's own: wrong for every channel but the one of the largest scale"));
 }
 
 struct Bounds {
@@ -90,7 +91,7 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
   std::string names = "auto";
   for (const std::string& name : compiler::strategy_names()) names += ", " + name;
   option("--strategy", options.strategy,
-         "how per-axis scales are applied: " + names + " (overrides --accuracy)");
+         "how per-axis scales are applied: " + names + " (instead of --accuracy)");
   option("--accuracy", options.accuracy, "what 'auto' aims at: fast or exact").one_of({"fast", "exact"});
   option("--reference", options.reference,
          "the arithmetic that counts as right: litert-ref or single-rounding")
@@ -153,6 +154,9 @@ CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint6
   if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())
     return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy,
                  listed(names));
+  if (options.strategy != "auto" && options.strategy != "exact" && options.accuracy == "exact")
+    return usage("--strategy {} and --accuracy exact contradict each other; --strategy exact is exact",
+                 options.strategy);
   if (options.max_mismatch && options.strategy != "auto")
     return usage("--max-mismatch chooses strategies itself; --strategy {} forces one", options.strategy);
   if (options.max_mismatch && options.accuracy == "exact")

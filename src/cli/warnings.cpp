@@ -23,8 +23,8 @@ std::string crowded_text(const ir::Graph& graph, const ir::CrowdedInput& input) 
 
 }  // namespace
 
-std::vector<std::string> model_warnings(const ir::Graph& graph) {
-  std::vector<std::string> out;
+std::vector<std::string> model_warnings(const ir::Graph& graph, const Loaded& loaded) {
+  std::vector<std::string> out = loaded.warnings;
   for (const ir::CrowdedInput& input : ir::crowded_inputs(graph)) out.push_back(crowded_text(graph, input));
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/load.hpp"
 #include "cli/output.hpp"
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
@@ -12,7 +13,7 @@
 namespace peraxis::cli {
 
 // Losses that the model itself brings, whatever runs it.
-std::vector<std::string> model_warnings(const ir::Graph& graph);
+std::vector<std::string> model_warnings(const ir::Graph& graph, const Loaded& loaded);
 // Layers of the NPU that were not run by the strategy asked for.
 std::vector<std::string> strategy_warnings(const ir::Graph& graph, const std::vector<exe::LayerPlan>& layers);
 

@@ -219,4 +219,23 @@ Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes) {
   return signatures_of(PERAXIS_TRY(File::open(aligned(bytes, copy))));
 }
 
+Result<std::vector<DynamicInput>> read_dynamic_inputs(std::span<const uint8_t> bytes,
+                                                      const ImportOptions& options) {
+  std::vector<uint8_t> copy;
+  const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
+  const tfl::SubGraph& subgraph = *PERAXIS_TRY(choose_subgraph(file, options.signature));
+  std::vector<DynamicInput> out;
+  if (!options.shapes.empty() || subgraph.inputs() == nullptr || subgraph.tensors() == nullptr) return out;
+  for (size_t i = 0; i < subgraph.inputs()->size(); ++i) {
+    const auto index = static_cast<uint32_t>(subgraph.inputs()->Get(static_cast<uint32_t>(i)));
+    const tfl::Tensor* tensor = index < subgraph.tensors()->size() ? subgraph.tensors()->Get(index) : nullptr;
+    if (tensor == nullptr || tensor->shape() == nullptr || !is_dynamic(*tensor)) continue;
+    DynamicInput input{i, tensor_name(*tensor), {}, {}};
+    input.declared.assign(tensor->shape()->begin(), tensor->shape()->end());
+    input.signature.assign(tensor->shape_signature()->begin(), tensor->shape_signature()->end());
+    out.push_back(std::move(input));
+  }
+  return out;
+}
+
 }  // namespace peraxis::import

@@ -54,4 +54,14 @@ struct Signature {
 };
 Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes);
 
+// Inputs of the subgraph that import_tflite would read whose file says that other sizes fit as well, a free
+// batch apart, and that ImportOptions::shapes leaves as declared.
+struct DynamicInput {
+  size_t index = 0;
+  std::string name;
+  std::vector<int32_t> declared, signature;  // of the same rank or not; -1: any size
+};
+Result<std::vector<DynamicInput>> read_dynamic_inputs(std::span<const uint8_t> bytes,
+                                                      const ImportOptions& options = {});
+
 }  // namespace peraxis::import

@@ -43,18 +43,6 @@ Result<ir::DataType> read_type(tfl::TensorType type) {
               *name == '\0' ? "unknown" : name, static_cast<int>(type));
 }
 
-// LiteRT runs a file with inputs of the size in `shape` and states every other shape itself: what -1 in the
-// signature says is only that the declared size is not the last word. A free batch declared as 1 (every Keras
-// export) is taken as it stands.
-bool is_dynamic(const tfl::Tensor& tensor) {
-  const auto* signature = tensor.shape_signature();
-  if (signature == nullptr || signature->size() == 0) return false;
-  const bool batch_of_one = signature->Get(0) < 0 && tensor.shape() != nullptr &&
-                            tensor.shape()->size() > 0 && tensor.shape()->Get(0) == 1;
-  return std::any_of(signature->begin() + (batch_of_one ? 1 : 0), signature->end(),
-                     [](int32_t n) { return n < 0; });
-}
-
 // Old files declare a scalar and nothing at all in the same way.
 bool is_undeclared(const tfl::Tensor& tensor) {
   return (tensor.shape() == nullptr || tensor.shape()->size() == 0) && !tensor.has_rank();
@@ -128,6 +116,18 @@ Status check_computed(const tfl::Tensor& source) {
 }
 
 }  // namespace
+
+// LiteRT runs a file with inputs of the size in `shape` and states every other shape itself: what -1 in the
+// signature says is only that the declared size is not the last word. A free batch declared as 1 (every Keras
+// export) is taken as it stands.
+bool is_dynamic(const tfl::Tensor& tensor) {
+  const auto* signature = tensor.shape_signature();
+  if (signature == nullptr || signature->size() == 0) return false;
+  const bool batch_of_one = signature->Get(0) < 0 && tensor.shape() != nullptr &&
+                            tensor.shape()->size() > 0 && tensor.shape()->Get(0) == 1;
+  return std::any_of(signature->begin() + (batch_of_one ? 1 : 0), signature->end(),
+                     [](int32_t n) { return n < 0; });
+}
 
 std::string tensor_name(const tfl::Tensor& tensor) {
   return tensor.name() == nullptr ? std::string() : tensor.name()->str();

@@ -40,6 +40,8 @@ struct ShapeUse {
   bool open = false;                            // ... an input has another shape: open.
 };
 // The name, type, shape, quantization and constant data of one tensor.
+// Whether the declared size is not the last word.
+bool is_dynamic(const tfl::Tensor& tensor);
 Result<ir::Tensor> read_tensor(const File& file, const tfl::Tensor& tensor, const ShapeUse& use,
                                CopyBudget& budget);
 

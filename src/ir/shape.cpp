@@ -196,10 +196,12 @@ Result<std::vector<int64_t>> transpose_permutation(std::span<const int32_t> perm
                 permutation.size(), rank);
   }
   std::vector<int64_t> out;
-  for (const int32_t axis : permutation) {
+  for (const int32_t given : permutation) {
+    const int64_t axis = given < 0 ? given + rank : given;
     if (axis < 0 || axis >= rank || std::find(out.begin(), out.end(), axis) != out.end()) {
-      return fail(ErrorCode::InvalidModel, "{} is not a permutation of 0..{}", shape_text(permutation),
-                  rank - 1);
+      return fail(ErrorCode::InvalidModel,
+                  "{} is not a permutation of 0..{}, counted from the end where negative",
+                  shape_text(permutation), rank - 1);
     }
     out.push_back(axis);
   }

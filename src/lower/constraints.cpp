@@ -30,9 +30,12 @@ struct Constraint {
   std::string (*sentence)(const Subject&);
 };
 
+// Whole groups of a depthwise task, with one slot to spare.
+constexpr int64_t kMostOutputChannels = kMaxCubeChannels / kDepthwiseGroup * kDepthwiseGroup - 1;
+
 // Transposed convolutions are not cut into columns.
 int64_t widest(const Geometry& g) {
-  return g.inserts() ? kMaxOutputWidth : kMaxMapExtent;
+  return g.inserts() ? kMaxOutputWidth : kMaxCubeExtent;
 }
 
 constexpr std::array kConstraints = {
@@ -103,17 +106,17 @@ constexpr std::array kConstraints = {
                  return fmt::format("a map {} wide exceeds {} columns", std::max(s.g.in_w, s.g.out_w),
                                     widest(s.g));
                }},
-    Constraint{[](const Subject& s) { return std::max(s.g.in_h, s.g.out_h) > kMaxMapExtent; },
+    Constraint{[](const Subject& s) { return std::max(s.g.in_h, s.g.out_h) > kMaxCubeExtent; },
                [](const Subject& s) {
-                 return fmt::format("a map {} high exceeds {} rows", s.g.in_h, kMaxMapExtent);
+                 return fmt::format("a map {} high exceeds {} rows", s.g.in_h, kMaxCubeExtent);
                }},
     Constraint{[](const Subject& s) { return s.g.in_c > kMaxInputChannels; },
                [](const Subject& s) {
                  return fmt::format("{} input channels exceed {}", s.g.in_c, kMaxInputChannels);
                }},
-    Constraint{[](const Subject& s) { return round_up(s.g.out_c + 1, kDepthwiseGroup) > kMaxCubeChannels; },
+    Constraint{[](const Subject& s) { return s.g.out_c > kMostOutputChannels; },
                [](const Subject& s) {
-                 return fmt::format("{} output channels exceed {}", s.g.out_c, kMaxCubeChannels);
+                 return fmt::format("{} output channels exceed {}", s.g.out_c, kMostOutputChannels);
                }},
     // Every address is 32 bits: keep single cubes far from that.
     Constraint{[](const Subject& s) {

@@ -98,7 +98,7 @@ std::string map_conditions() {
       "concatenation, "
       "reshape and parts take any batch and one to four dimensions as well, as pixels in up to {} rows of up "
       "to {}",
-      kLargestExtent, kLargestSlots, kMostImages, kLargestExtent, kWidestRow);
+      rk3588::kMaxCubeExtent, rk3588::kMaxCubeChannels, kMostImages, rk3588::kMaxCubeExtent, kWidestRow);
 }
 
 namespace {
@@ -120,9 +120,10 @@ std::string map_refusal(const ir::Graph& graph, int32_t index) {
   const ir::Nhwc map = ir::nhwc(t);
   if (map.n > kMostImages)
     return fmt::format("'{}' has a batch of {}, tasks for up to {} are made", t.name, map.n, kMostImages);
-  if (std::max(map.h, map.w) > kLargestExtent || map.c > kLargestSlots || map.elements() == 0)
+  if (std::max(map.h, map.w) > rk3588::kMaxCubeExtent || map.c > rk3588::kMaxCubeChannels ||
+      map.elements() == 0)
     return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} rows and columns and {} channels", t.name, map.h,
-                       map.w, map.c, kLargestExtent, kLargestSlots);
+                       map.w, map.c, rk3588::kMaxCubeExtent, rk3588::kMaxCubeChannels);
   return {};
 }
 
@@ -133,17 +134,17 @@ std::string pixels_refusal(const ir::Graph& graph, int32_t index) {
     return fmt::format("'{}' has {} dimensions, not 1 to 4", t.name, t.shape.size());
   if (t.elements() == 0) return fmt::format("'{}' is empty", t.name);
   const ir::Nhwc map = pixel_map(t);
-  if (std::max(map.h, map.w) > kLargestExtent || map.c > kLargestSlots)
+  if (std::max(map.h, map.w) > rk3588::kMaxCubeExtent || map.c > rk3588::kMaxCubeChannels)
     return fmt::format("'{}' is {}x{}x{}, a cube has 1 to {} rows and columns and {} channels", t.name, map.h,
-                       map.w, map.c, kLargestExtent, kLargestSlots);
+                       map.w, map.c, rk3588::kMaxCubeExtent, rk3588::kMaxCubeChannels);
   return {};
 }
 
 ir::Nhwc pixel_map(const ir::Tensor& tensor) {
   const ir::Nhwc own = ir::nhwc(tensor);
   const int64_t pixels = own.n * own.h * own.w;
-  if (own.n * own.h <= kLargestExtent && own.w <= kWidestRow) return {1, own.n * own.h, own.w, own.c};
-  for (int64_t w = std::min(pixels, kWidestRow); w > 0 && pixels / w <= kLargestExtent; --w)
+  if (own.n * own.h <= rk3588::kMaxCubeExtent && own.w <= kWidestRow) return {1, own.n * own.h, own.w, own.c};
+  for (int64_t w = std::min(pixels, kWidestRow); w > 0 && pixels / w <= rk3588::kMaxCubeExtent; --w)
     if (pixels % w == 0) return {1, pixels / w, w, own.c};
   return {1, own.n * own.h, own.w, own.c};
 }

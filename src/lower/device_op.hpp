@@ -141,9 +141,6 @@ std::vector<DeviceText> device_texts(ir::OpKind kind);
 // What map_refusal asks of every activation, as a sentence.
 std::string map_conditions();
 
-// Of a cube: 13 bits, minus one, and all ones misbehaves (docs/hardware/wdma.md#extents).
-inline constexpr int64_t kLargestExtent = 8191;
-inline constexpr int64_t kLargestSlots = rk3588::kMaxCubeChannels / rk3588::kAtomBytes * rk3588::kAtomBytes;
 // The activation as a map of one image with up to 8191 rows and columns in 8-bit values, or why not.
 std::string map_refusal(const ir::Graph& graph, int32_t tensor);
 // For operators that look at each pixel alone: up to four dimensions and any batch, of which the last are the

@@ -30,7 +30,7 @@ void set_transposed(const ir::TransposeConvAttributes& a, Geometry& g) {
 void join_images(Geometry& g) {
   const bool pointwise =
       g.kernel_h == 1 && g.stride_h == 1 && g.insert_h == 1 && g.pad_top == 0 && g.out_h == g.in_h;
-  if (!pointwise || g.in_rows() > rk3588::kMaxMapExtent) return;
+  if (!pointwise || g.in_rows() > rk3588::kMaxCubeExtent) return;
   g.in_h = g.in_rows();
   g.out_h = g.out_rows();
   g.batch = 1;

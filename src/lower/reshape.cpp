@@ -79,7 +79,7 @@ std::string flat_refusal(const ir::Graph& graph, size_t index) {
   const Regrouped r = regrouped(graph, index);
   const int64_t slots = r.in.count * round_up(r.in.channels, rk3588::kAtomBytes);
   const int64_t most =
-      only_convolutions_read(graph, op.outputs[0]) ? rk3588::kMaxInputChannels : kLargestSlots;
+      only_convolutions_read(graph, op.outputs[0]) ? rk3588::kMaxInputChannels : rk3588::kMaxCubeChannels;
   if (slots > most)
     return fmt::format("{} pixels of {} channels take {} slots of one pixel, up to {} are possible",
                        r.in.count, r.in.channels, slots, most);

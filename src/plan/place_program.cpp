@@ -125,10 +125,17 @@ class ProgramMaker {
 
   // Integer operands state shapes, which the graph is checked against when the executable is loaded.
   void keep_sizes(size_t index) {
-    for (const int32_t t : graph_.ops[index].inputs)
-      if (t != ir::kAbsent && graph_.tensor(t).is_constant && graph_.tensor(t).type == ir::DataType::Int32 &&
-          !ir::is_convolution_like(graph_.ops[index].kind))
+    const ir::Op& op = graph_.ops[index];
+    if (ir::is_convolution_like(op.kind)) return;
+    const bool pads = op.kind == ir::OpKind::Pad || op.kind == ir::OpKind::PadV2;
+    for (size_t slot = 0; slot < op.inputs.size(); ++slot) {
+      const int32_t t = op.inputs[slot];
+      if (t == ir::kAbsent || !graph_.tensor(t).is_constant) continue;
+      const ir::DataType type = graph_.tensor(t).type;
+      // Amounts of padding have any of four integer types; other constants of 8 and 16 bits are data.
+      if (type == ir::DataType::Int32 || type == ir::DataType::Int64 || (pads && slot == 1))
         constants_.insert(t);
+    }
   }
 
   void place_on_cpu(size_t index) {

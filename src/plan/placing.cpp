@@ -184,9 +184,9 @@ class Placer {
     const ir::Op& op = graph_.ops[index];
     // Tasks without a convolution take all slots of a cube at once.
     for (const int32_t t : lower::device_inputs(graph_, index, plan_.forms[index]))
-      if (const int64_t slots = layout(t).slots; slots > lower::kLargestSlots)
+      if (const int64_t slots = layout(t).slots; slots > rk3588::kMaxCubeChannels)
         return fail(ErrorCode::Unsupported, "'{}' lies in {} slots, a cube has up to {}",
-                    graph_.tensor(t).name, slots, lower::kLargestSlots);
+                    graph_.tensor(t).name, slots, rk3588::kMaxCubeChannels);
     const lower::DeviceForm& form = plan_.forms[index];
     const ChannelOrder order = lower::channel_order(graph_, index, form);
     if (order == ChannelOrder::Joined) {

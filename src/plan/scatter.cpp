@@ -94,8 +94,9 @@ class Penalty {
   Result<std::string> add_device_op(size_t index, int32_t tensor, const Layout& layout) {
     const ir::Graph& graph = network_.graph;
     const ir::Op& op = graph.ops[index];
-    if (layout.slots > lower::kLargestSlots)
-      return cannot(index, fmt::format("{} slots, a cube has up to {}", layout.slots, lower::kLargestSlots));
+    if (layout.slots > rk3588::kMaxCubeChannels)
+      return cannot(index,
+                    fmt::format("{} slots, a cube has up to {}", layout.slots, rk3588::kMaxCubeChannels));
     const ChannelOrder order = lower::channel_order(graph, index, network_.forms[index]);
     switch (order) {
       case ChannelOrder::Plain:

@@ -27,7 +27,7 @@ std::vector<Strategy> all_strategies();
 struct StrategyOptions {
   bool correction = true;  // max-scale, groups, ...: the host multiplies int8 down to the channel's own scale
   bool multiply = false;   // groups, sorted-groups: the chip's per-channel multiplier inside a group instead
-  bool bias_rescale = false;  // max-scale: the research note's variant
+  bool bias_rescale = false;  // max-scale, groups: the bias in the largest scale, the sums in their own
   int32_t group_size = 16;    // groups, sorted-groups, hybrid: channels a group
   double max_ratio = 1e30;  // sorted-groups, hw-multiply: a set ends where its scale ratio would exceed this
   double hybrid_ratio = 4;  // hybrid: layers above this ratio run channel by channel

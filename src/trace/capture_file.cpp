@@ -255,7 +255,7 @@ Result<std::vector<uint8_t>> write_capture(const Capture& capture) {
 }
 
 Result<Capture> read_capture(std::span<const uint8_t> bytes) {
-  if (!looks_like_capture(bytes)) return bad("not a capture of peraxis: 'PXC1' is missing");
+  if (!looks_like_capture(bytes)) return bad("this is no capture of peraxis: it does not begin with 'PXC1'");
   if (bytes.size() < kMinFileBytes) return bad("the capture ends after {} bytes", bytes.size());
   if (bytes.size() > FLATBUFFERS_MAX_BUFFER_SIZE)
     return bad("the capture has {} bytes, the limit is {}", bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE);

@@ -190,7 +190,11 @@ class Player {
       if (!moved_words_.emplace(*buffer, at).second) continue;  // tasks may share words
       const uint64_t word = load_word(moved_[*buffer].bytes, at);
       const RegisterEntry* entry = find_register(target_of(word), offset_of(word));
-      if (entry == nullptr || !entry->address || value_of(word) == 0) continue;
+      if (entry == nullptr || !entry->address) continue;
+      // Zero is no address, except where a driver gives its first buffer that one; it never continues a
+      // chain.
+      const bool zero_is_none = entry->info->block == Block::PC || !buffer_of(0);
+      if (value_of(word) == 0 && zero_is_none) continue;
       bool known = false;
       // The lowest bits of PC.BASE_ADDRESS are no address.
       const uint32_t flags = entry->info->block == Block::PC ? value_of(word) & 0xF : 0;

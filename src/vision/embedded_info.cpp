@@ -140,6 +140,8 @@ class Reader {
     }
     if (!metadata->ultralytics) return;
     out_.candidates = heads_of_task(metadata->task);
+    // Their exporter divides boxes by the sides of the input for TFLite, whatever the task.
+    out_.boxes = "fractions";
     out_.candidates_source = fmt::format("{} inside the model says task '{}'", kMetadata, metadata->task);
   }
 

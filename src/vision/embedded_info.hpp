@@ -29,6 +29,7 @@ struct EmbeddedInfo {
   // The heads that the metadata leaves, and its words: "metadata.json inside the model says task 'detect'".
   std::optional<std::vector<std::string>> candidates;
   std::string candidates_source;
+  std::string boxes;                  // ModelInfo::boxes; empty: nothing says it
   std::vector<std::string> warnings;  // why something that is there was not used
 };
 // Nothing without an archive. What is broken there is a warning, because nobody asked for it. Labels are

@@ -234,10 +234,15 @@ std::vector<float> RowValues::tail(int64_t row, int64_t first) const {
   return values;
 }
 
-float RowValues::largest_box_value() const {
+float RowValues::largest_box_value(double score) const {
   float largest = 0;
+  const auto above = [&](int64_t row) {
+    for (int64_t column = 4; column < columns(); ++column)
+      if (static_cast<double>(at(row, column)) > score) return true;
+    return false;
+  };
   for (int64_t row = 0; row < rows(); ++row)
-    for (int64_t column = 0; column < 4; ++column)
+    for (int64_t column = 0; column < 4 && above(row); ++column)
       if (const float value = at(row, column); std::isfinite(value)) largest = std::max(largest, value);
   return largest;
 }

@@ -70,8 +70,8 @@ class RowValues {
   }
   // The columns from `first` on.
   std::vector<float> tail(int64_t row, int64_t first) const;
-  // The largest finite value of the first four columns, at least 0.
-  float largest_box_value() const;
+  // The largest finite value of the first four columns of rows with a score above `score`, at least 0.
+  float largest_box_value(double score) const;
 
  private:
   std::vector<float> values_;

@@ -82,7 +82,8 @@ Result<Decoded> decode_decoded(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const auto& shape = view.outputs[0].shape;
   const RowValues values = PERAXIS_TRY(read_rows(view.outputs[0], {shape[1], shape[2], false}));
-  const BoxScale scale = PERAXIS_TRY(box_scale("yolov5-decoded", values.largest_box_value(), view));
+  const BoxScale scale =
+      PERAXIS_TRY(box_scale("yolov5-decoded", values.largest_box_value(view.info.score), view));
   std::vector<Candidate> candidates;
   for (int64_t row = 0; row < values.rows(); ++row) {
     const auto at = [&](int64_t column) { return static_cast<double>(values.at(row, column)); };

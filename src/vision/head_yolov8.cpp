@@ -171,7 +171,8 @@ Result<Decoded> decode_decoded(const HeadView& view) {
   PERAXIS_TRY(check_geometry(view.input));
   const RowValues values = PERAXIS_TRY(read_rows(view.outputs[0], *rows_by_cells(view)));
   PERAXIS_TRY(check_probabilities("yolov8-decoded", view.outputs[0], values, 4));
-  const BoxScale scale = PERAXIS_TRY(box_scale("yolov8-decoded", values.largest_box_value(), view));
+  const BoxScale scale =
+      PERAXIS_TRY(box_scale("yolov8-decoded", values.largest_box_value(view.info.score), view));
   std::vector<Candidate> candidates;
   for (int64_t row = 0; row < values.rows(); ++row) {
     const auto at = [&](int64_t column) { return static_cast<double>(values.at(row, column)); };

@@ -21,7 +21,7 @@ Result<Decoded> decode(const HeadView& view) {
   const RowValues values = PERAXIS_TRY(read_rows(view.outputs[0], shape));
   PERAXIS_TRY(check_probabilities("yolox", view.outputs[0], values, 4));
   const std::string& unit = view.info.boxes;
-  const float largest = values.largest_box_value();
+  const float largest = values.largest_box_value(view.info.score);
   const bool in_cells = unit == "cells" || (unit.empty() && largest <= kNoOffset);
   std::vector<std::string> assumed;
   if (unit.empty())

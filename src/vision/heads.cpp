@@ -46,6 +46,18 @@ std::string unused_labels(const ModelInfo& info, int64_t classes) {
       info.labels.size(), info.labels_numbered ? "indices" : "labels", classes);
 }
 
+// A head's reading of the outputs; where the labels are too many or too few for it, without them: boxes with
+// numbers are better than none, and `chosen` says why.
+std::optional<Fit> fit_of(const Head& head, const HeadView& view, bool drop_labels) {
+  if (!drop_labels) return head.fit(view);
+  ModelInfo info = view.info;
+  info.set_labels({});
+  HeadView without{view.outputs, info, view.input, view.operator_classes, view.label_shift};
+  std::optional<Fit> fit = head.fit(without);
+  // Where the outputs do not tell how many classes there are, the labels may be right.
+  return fit && fit->classes > 0 ? fit : std::nullopt;
+}
+
 HeadChoice chosen(const Reading& reading, const ModelInfo& info, bool by_shapes) {
   const Fit& fit = reading.fit;
   HeadChoice choice{reading.head, by_shapes, fit.classes, {}};
@@ -66,12 +78,16 @@ Result<HeadChoice> choose_named(const HeadView& view) {
     return fail(ErrorCode::InvalidArgument, "head '{}' is not known; the heads are {}", view.info.head,
                 names);
   }
-  const std::optional<Fit> fit = head->fit(view);
+  std::optional<Fit> fit = head->fit(view);
+  if (!fit && !view.info.labels.empty()) fit = fit_of(*head, view, true);
   if (!fit)
     return fail(ErrorCode::Unsupported,
-                "head '{}' does not fit the outputs {} of a model with {}: it needs {}", head->name,
+                "head '{}' does not fit the outputs {} of a model with {} and {}: it needs {}", head->name,
                 shapes_text(view.outputs),
                 view.info.labels.empty() ? "any labels" : fmt::format("{} labels", view.info.labels.size()),
+                view.info.strides_stated
+                    ? fmt::format("{} stated strides", view.info.strides.size())
+                    : "the usual strides 8, 16, 32 (--model-info states a model's own, and its anchors)",
                 head->outputs);
   return chosen({head, *fit}, view.info, false);
 }
@@ -116,10 +132,15 @@ std::vector<std::string> head_names() {
 Result<HeadChoice> choose_head(const HeadView& view) {
   if (view.named()) return choose_named(view);
   std::vector<Reading> readings;
-  for (const Head* head : kHeads) {
-    if (head->by_name_only || !task_allows(view.info, *head)) continue;
-    if (const auto fit = head->fit(view)) readings.push_back({head, *fit});
-  }
+  const auto read = [&](bool drop_labels) {
+    for (const Head* head : kHeads) {
+      if (head->by_name_only || !task_allows(view.info, *head)) continue;
+      if (const auto fit = fit_of(*head, view, drop_labels)) readings.push_back({head, *fit});
+    }
+  };
+  read(false);
+  // Strides of the model's own speak for a head without labels.
+  if (readings.empty() && !view.info.labels.empty() && view.info.strides_stated) read(true);
   if (readings.empty()) return HeadChoice{};
   // What the file says about itself leaves nothing to guess.
   if (view.info.candidates && readings.size() == 1) {
@@ -136,13 +157,19 @@ Result<HeadChoice> choose_head(const HeadView& view) {
   return undecided(view, supported.empty() ? readings : supported);
 }
 
-Result<Decoded> decode_with(const HeadChoice& choice, HeadView view) {
+Result<Decoded> decode_with(const HeadChoice& choice, const HeadView& view) {
   if (choice.head == nullptr || choice.head->task != HeadTask::Detect)
     return fail(ErrorCode::Unsupported, "outputs {} are not a detection head this version can decode",
                 shapes_text(view.outputs));
-  view.label_shift =
-      unused_labels(view.info, choice.classes).empty() ? label_shift(view.info, choice.classes) : kNoLabels;
-  Decoded decoded = PERAXIS_TRY(choice.head->decode(view));
+  const bool used = unused_labels(view.info, choice.classes).empty();
+  ModelInfo unlabelled;
+  if (!used) {
+    unlabelled = view.info;
+    unlabelled.set_labels({});
+  }
+  const HeadView shown{view.outputs, used ? view.info : unlabelled, view.input, view.operator_classes,
+                       used ? label_shift(view.info, choice.classes) : kNoLabels};
+  Decoded decoded = PERAXIS_TRY(choice.head->decode(shown));
   decoded.assumed.insert(decoded.assumed.begin(), choice.assumed.begin(), choice.assumed.end());
   return decoded;
 }

@@ -100,14 +100,15 @@ struct HeadChoice {
 };
 
 // A named head is taken, or Unsupported when the outputs do not fit it. Else every head reads the shapes;
-// with labels in info the number of classes must be theirs, and a task named by info excludes heads of
-// another. Of the readings the one that something supports is taken: grids or rows that are those of the
-// strides, together with as many classes as labels, or as COCO or VOC have (80, 20), or what the head itself
-// knows. When that does not leave exactly one, Unsupported names the readings and what would decide.
+// with labels in info the number of classes must be theirs, unless strides are stated and no head fits so
+// (`assumed` then says that no label is used), and a task named by info excludes heads of another. Of the
+// readings the one that something supports is taken: grids or rows that are those of the strides, together
+// with as many classes as labels, or as COCO or VOC have (80, 20), or what the head itself knows. When that
+// does not leave exactly one, Unsupported names the readings and what would decide.
 Result<HeadChoice> choose_head(const HeadView& view);
 
 // Of a choice that detects: its decoder, with the labels in step with its classes.
-Result<Decoded> decode_with(const HeadChoice& choice, HeadView view);
+Result<Decoded> decode_with(const HeadChoice& choice, const HeadView& view);
 
 // How far the labels are ahead of `classes` classes (0: not known): 1 when the first label stands for the
 // background, or numbers begin at 1, and there is a label more than classes.

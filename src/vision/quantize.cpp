@@ -39,14 +39,22 @@ double real_value(PixelRule rule, int pixel) {
   return pixel / 255.0;
 }
 
-std::vector<uint8_t> channel_values(const Image& image, int channels) {
-  if (channels == 3) return image.rgb;
-  std::vector<uint8_t> grey(image.rgb.size() / 3);
-  for (size_t i = 0; i < grey.size(); ++i) {
-    const uint8_t* rgb = image.rgb.data() + i * 3;
-    grey[i] = static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
+// By channel and pixel in the order of the input.
+std::vector<uint8_t> channel_values(const Image& image, const PixelFormat& format) {
+  const size_t pixels = image.rgb.size() / 3;
+  if (format.channels == 1) {
+    std::vector<uint8_t> grey(pixels);
+    for (size_t i = 0; i < pixels; ++i) {
+      const uint8_t* rgb = image.rgb.data() + i * 3;
+      grey[i] = static_cast<uint8_t>((299 * rgb[0] + 587 * rgb[1] + 114 * rgb[2] + 500) / 1000);
+    }
+    return grey;
   }
-  return grey;
+  if (!format.channels_first) return image.rgb;
+  std::vector<uint8_t> planes(image.rgb.size());
+  for (size_t c = 0; c < 3; ++c)
+    for (size_t i = 0; i < pixels; ++i) planes[c * pixels + i] = image.rgb[i * 3 + c];
+  return planes;
 }
 
 }  // namespace
@@ -67,15 +75,30 @@ Result<PixelRule> pixel_rule(std::string_view type, float scale, int64_t zero_po
   return high > 2 ? PixelRule::AsIs : PixelRule::ZeroToOne;
 }
 
-Result<std::vector<uint8_t>> quantize_image(const Image& image, std::string_view type, float scale,
-                                            int64_t zero_point, int channels) {
-  PERAXIS_TRY(check_image(image));
-  if (channels != 1 && channels != 3)
-    return fail(ErrorCode::Unsupported, "model input with {} channels: pictures have 1 or 3", channels);
-  const PixelRule rule = PERAXIS_TRY(pixel_rule(type, scale, zero_point));
-  std::vector<uint8_t> values = channel_values(image, channels);
+std::string_view pixel_range_text(PixelRule rule) {
+  switch (rule) {
+    case PixelRule::MinusCentre:
+      return "-128..127";
+    case PixelRule::MinusOneToOne:
+      return "-1..1";
+    case PixelRule::AsIs:
+      return "0..255";
+    case PixelRule::ZeroToOne:
+      break;
+  }
+  return "0..1";
+}
 
-  if (type == "float32") {
+Result<std::vector<uint8_t>> quantize_image(const Image& image, const PixelFormat& format) {
+  PERAXIS_TRY(check_image(image));
+  if (format.channels != 1 && format.channels != 3)
+    return fail(ErrorCode::Unsupported, "model input with {} channels: pictures have 1 or 3",
+                format.channels);
+  const PixelRule own = PERAXIS_TRY(pixel_rule(format.type, format.scale, format.zero_point));
+  const PixelRule rule = format.rule.value_or(own);
+  std::vector<uint8_t> values = channel_values(image, format);
+
+  if (format.type == "float32") {
     std::vector<uint8_t> bytes(values.size() * sizeof(float));
     for (size_t i = 0; i < values.size(); ++i) {
       const float value = static_cast<float>(real_value(rule, values[i]));
@@ -83,12 +106,12 @@ Result<std::vector<uint8_t>> quantize_image(const Image& image, std::string_view
     }
     return bytes;
   }
-  const TypeRange range = PERAXIS_TRY(quantized_range(type));
+  const TypeRange range = PERAXIS_TRY(quantized_range(format.type));
   std::array<uint8_t, 256> table;
   for (int pixel = 0; pixel < 256; ++pixel) {
-    const double steps = std::round(real_value(rule, pixel) / static_cast<double>(scale));
-    const double stored = std::clamp(steps + static_cast<double>(zero_point), static_cast<double>(range.low),
-                                     static_cast<double>(range.high));
+    const double steps = std::round(real_value(rule, pixel) / static_cast<double>(format.scale));
+    const double stored = std::clamp(steps + static_cast<double>(format.zero_point),
+                                     static_cast<double>(range.low), static_cast<double>(range.high));
     table[static_cast<size_t>(pixel)] = static_cast<uint8_t>(static_cast<int>(stored) & 0xff);
   }
   for (uint8_t& value : values) value = table[value];

@@ -7,9 +7,11 @@
 //   else                    real = pixel / 255         (YOLO exports: scale 1/255)
 //
 // The first row that fits is taken, and stored = clamp(round(real / scale) + zero_point), ties away from
-// zero. Float inputs have no range; they get pixel / 255.
+// zero. Float inputs have no range of their own: it is that of the values they are quantized to, or pixel /
+// 255.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "vision/image.hpp"
@@ -20,10 +22,21 @@ enum class PixelRule { MinusCentre, MinusOneToOne, AsIs, ZeroToOne };
 
 // InvalidArgument when type is not "int8", "uint8" or "float32", or the parameters make no sense for it.
 Result<PixelRule> pixel_rule(std::string_view type, float scale, int64_t zero_point);
+// "0..1", "-1..1", "0..255", "-128..127".
+std::string_view pixel_range_text(PixelRule rule);
 
-// The picture as the model's input bytes, NHWC: 3 channels in the order R, G, B, or 1 channel of grey
+// What a model's input holds. scale and zero_point: of int8 and uint8.
+struct PixelFormat {
+  std::string_view type;
+  float scale = 0;
+  int64_t zero_point = 0;
+  int channels = 3;
+  bool channels_first = false;         // NCHW
+  std::optional<PixelRule> rule = {};  // default: pixel_rule
+};
+
+// The picture as the model's input bytes, NHWC or NCHW: 3 channels in the order R, G, B, or 1 channel of grey
 // ((299 R + 587 G + 114 B) / 1000, rounded half up). Floats are 4 bytes, little-endian.
-Result<std::vector<uint8_t>> quantize_image(const Image& image, std::string_view type, float scale,
-                                            int64_t zero_point, int channels);
+Result<std::vector<uint8_t>> quantize_image(const Image& image, const PixelFormat& format);
 
 }  // namespace peraxis::vision

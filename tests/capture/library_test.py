@@ -3,6 +3,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BINARY = os.environ.get("PERAXIS_BINARY", "")
@@ -45,6 +46,19 @@ class Library(unittest.TestCase):
             plain = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=60)
             with_it = subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=60, env=environment)
             self.assertEqual((plain.returncode, plain.stdout), (with_it.returncode, with_it.stdout), command)
+
+    def test_is_found_where_it_is_installed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["cmake", "--install", str(LIBRARY.parent), "--prefix", folder], stdout=subprocess.DEVNULL,
+                           check=True, timeout=120)
+            self.assertTrue((pathlib.Path(folder) / "lib/peraxis/libperaxis_capture.so").exists())
+            installed = pathlib.Path(folder) / "bin/peraxis"
+            run = [installed, "capture", "--fake", "rocket", "--", "ls", "/dev/accel"]
+            self.assertEqual(subprocess.run(run, stdout=subprocess.PIPE, check=True, timeout=60).stdout, b"accel0\n")
+            (pathlib.Path(folder) / "lib/peraxis/libperaxis_capture.so").unlink()
+            missing = subprocess.run(run, stderr=subprocess.PIPE, check=False, timeout=60)
+            self.assertEqual(missing.returncode, 1)
+            self.assertIn(b"lib/peraxis; name it with --library", missing.stderr)
 
 
 if __name__ == "__main__":

@@ -28,33 +28,58 @@ def times(line):
     return [float(t) for found in TIME.findall(line) for t in found.split()]
 
 
+def run_probe():
+    done = subprocess.run([BINARY, "capture", "--fake", "rocket", "--executor", "test-words", "--", PROBE],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return lines(done.stdout.decode())
+
+
+def problems(real, fake):
+    """What differs: (text, a busy computer may be the cause) for each."""
+    out = []
+    if len(real) != len(fake):
+        out.append((f"{len(fake)} lines, measured {len(real)}", False))
+    slack = 150
+    for one, other in zip(real, fake):
+        both = f"{one}\n{other}"
+        if TIME.sub("T", one) != TIME.sub("T", other):
+            out.append((both, True))
+            continue
+        if one.startswith(("R latency", "R 3 fds", "R SIGKILL", "R cores", "R 2000", "R one fd", "R close", "R 64")):
+            continue  # times of the emulated processor, or of how files meet on cores
+        if one[:36].strip() in FREE:
+            out += [(other, True) for t in times(other) if t >= FREE[one[:36].strip()][1]]
+            continue
+        for measured, is_here in zip(times(one), times(other)):
+            if is_here >= measured + slack:
+                out.append((both, True))
+            if measured > 45 and is_here <= 0.8 * measured:  # something waited
+                out.append((both, False))
+    return out
+
+
 class RocketLines(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        done = subprocess.run([BINARY, "capture", "--fake", "rocket", "--executor", "test-words", "--", PROBE],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
-        assert done.returncode == 0, done.stderr.decode(errors="replace")
-        cls.fake = lines(done.stdout.decode())
+    def test_lines_and_times(self):
+        """A busy computer makes times longer, and may turn a wait around: one of four runs must be without such a
+        difference. No run may be too short."""
         with open(MEASURED, encoding="utf-8") as f:
-            cls.real = lines(f.read())
+            real = lines(f.read())
+        self.assertGreater(len(real), 100)
+        for _ in range(4):
+            found = problems(real, run_probe())
+            self.assertEqual([text for text, busy in found if not busy], [])
+            if not found:
+                return
+        self.fail("\n".join(text for text, _ in found))
 
-    def test_lines_are_equal(self):
-        self.assertGreater(len(self.real), 100)
-        self.assertEqual([TIME.sub("T", line) for line in self.real], [TIME.sub("T", line) for line in self.fake])
-
-    def test_times_of_hangs_and_delays(self):
-        slack = 150  # of a computer that does other things as well
-        for real, fake in zip(self.real, self.fake):
-            key = real[:36].strip()
-            if key.startswith(("R latency", "R 3 fds", "R SIGKILL", "R cores", "R 2000", "R one fd", "R close", "R 64")):
-                continue  # times of the emulated processor, or of how files meet on cores
-            if key in FREE:
-                self.assertTrue(all(t < FREE[key][1] for t in times(fake)), fake)
-                continue
-            for measured, is_here in zip(times(real), times(fake)):
-                self.assertLess(is_here, measured + slack, f"{real}\n{fake}")
-                if measured > 45:  # something waited
-                    self.assertGreater(is_here, 0.8 * measured, f"{real}\n{fake}")
+    def test_differences_are_seen(self):
+        real = ["R hang                       rc=0 ms=506.0", "R idle rc=0"]
+        self.assertEqual(problems(real, ["R hang                       rc=0 ms=520.0", "R idle rc=0"]), [])
+        self.assertEqual([busy for _, busy in problems(real, ["R hang                       rc=0 ms=90.0", "R idle rc=0"])], [False])
+        self.assertEqual([busy for _, busy in problems(real, ["R hang                       rc=0 ms=900.0", "R idle rc=0"])], [True])
+        self.assertEqual([busy for _, busy in problems(real, [real[0], "R idle rc=-16"])], [True])
+        self.assertEqual([busy for _, busy in problems(real, real[:1])], [False])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,28 @@
 """peraxis compile, and run and inspect on its files."""
 import unittest
 
-from harness import CliTest, conv_model, litert, np
+from harness import CliTest, ModelBuilder, conv_model, litert, np, schema
+
+INTEGERS = {np.int8: schema.TensorType.INT8, np.int16: schema.TensorType.INT16, np.int32: schema.TensorType.INT32,
+            np.int64: schema.TensorType.INT64}
+
+
+def sized_model(code, constants, shapes):
+    """A convolution, then an operator whose sizes are constants of a given type; its outputs have these shapes."""
+    rng = np.random.default_rng(3)
+    m = ModelBuilder()
+    x = m.tensor("x", (1, 6, 5, 4))
+    y = m.conv(x, "y", rng.integers(-127, 128, (12, 3, 3, 4), dtype=np.int8), [0.003] * 12, np.zeros(12, np.int32), (1, 6, 5, 12),
+               0.5, 0)
+    operands = [y] + [m.tensor("", c.shape, INTEGERS[c.dtype.type], (), (), data=c) if isinstance(c, np.ndarray) else
+                      m.tensor("", (1,), data=np.array([c], np.int8)) for c in constants]
+    outs = [m.tensor("out", s) for s in shapes]
+    options = {"SPLIT_V": "SplitVOptions", "TRANSPOSE": "TransposeOptions"}.get(code)
+    made = getattr(schema, options + "T")() if options else None
+    if code == "SPLIT_V":
+        made.numSplits = len(shapes)
+    m.op(getattr(schema.BuiltinOperator, code), operands, outs, getattr(schema.BuiltinOptions, options) if options else 0, made)
+    return m.bytes([x], outs)
 
 
 class Executable(CliTest):
@@ -18,6 +39,27 @@ class Executable(CliTest):
         np.testing.assert_array_equal(np.load(self.dir / "o/0.npy"), litert(self.data, [self.x])[0])
         self.assertEqual((report["accuracy"], report["npu"]["mac_share"]), ("exact", 1.0))
         self.assertEqual(report["outputs"][0]["name"], "second")
+
+    def test_sizes_of_every_integer_type(self):
+        """What an operator of the NPU takes its sizes from is in the file, whatever its type."""
+        amounts = [[0, 0], [1, 2], [0, 3], [0, 0]]
+        cases = [("PAD", [np.array(amounts, t)], [(1, 9, 8, 12)]) for t in INTEGERS]
+        cases += [("PADV2", [np.array(amounts, t), 9], [(1, 9, 8, 12)]) for t in INTEGERS]
+        for t in (np.int32, np.int64):
+            cases.append(("SLICE", [np.array([0, 1, 0, 0], t), np.array([1, 4, 5, 12], t)], [(1, 4, 5, 12)]))
+            cases.append(("SPLIT_V", [np.array([8, 4], t), np.array(3, np.int32)], [(1, 6, 5, 8), (1, 6, 5, 4)]))
+        # Counted from the end, as LiteRT takes them.
+        cases.append(("TRANSPOSE", [np.array([0, -2, -3, 3], np.int32)], [(1, 5, 6, 12)]))
+        x = np.random.default_rng(4).integers(-128, 128, (1, 6, 5, 4), dtype=np.int8)
+        np.save(self.dir / "s.npy", x)
+        for code, constants, shapes in cases:
+            with self.subTest(code=code, type=constants[0].dtype):
+                data = sized_model(code, constants, shapes)
+                self.write("s.tflite", data)
+                self.succeeds("compile", "s.tflite", "-o", "s.pxe", "--accuracy", "exact")
+                self.succeeds("run", "s.pxe", "--input", "0=s.npy", "--output-dir", "s")
+                for k, want in enumerate(litert(data, [x])):
+                    np.testing.assert_array_equal(np.load(self.dir / f"s/{k}.npy"), want)
 
     def test_every_strategy_compiles(self):
         for strategy in ("max-scale", "hw-multiply", "exponent-classes", "exact"):

@@ -20,6 +20,19 @@ bool is_screen_call(uint32_t index) {
 
 }  // namespace
 
+std::string_view FakeKernel::call_name(uint32_t request) const {
+  switch (ioctl_index(request)) {
+    case ioctl_index(kDrmPrimeHandleToFd):
+      return "export";
+    case ioctl_index(kDrmPrimeFdToHandle):
+      return "import";
+    case ioctl_index(kDrmGemClose):
+      return "close";
+    default:
+      return "other";
+  }
+}
+
 CallResult FakeKernel::generic_call(File& file, uint32_t request, uint64_t argument, Caller& caller) {
   switch (ioctl_index(request)) {
     case ioctl_index(kDrmVersion):

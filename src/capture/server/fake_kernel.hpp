@@ -78,7 +78,8 @@ class FakeKernel {
   // The driver's own calls; `index` counts from 0x40. `lock` is held.
   virtual CallResult driver_call(File& file, uint32_t request, uint64_t argument, Caller& caller,
                                  Lock& lock) = 0;
-  virtual std::string_view call_name(uint32_t request) const = 0;
+  // What faults call the driver's own calls; the base knows those that all drivers share.
+  virtual std::string_view call_name(uint32_t request) const;
   virtual std::string_view description() const = 0;
   struct Version {
     int32_t major = 0, minor = 0, patch = 0;

@@ -121,13 +121,19 @@ RknpuKernel::JobResult RknpuKernel::execute(const Job& job, const Space& mapped)
     for (const std::string& remark : outcome.remarks) findings_.add(FindingKind::Punished, remark);
     for (const int64_t tasks : finished) result.counter += static_cast<uint32_t>(tasks);
     if (hangs) return lose(FindingKind::Injected, "a task of a job hangs");
+    if (outcome.late) {  // no fault: the program is told
+      result.error = ETIMEDOUT;
+      return result;
+    }
     if (!outcome.finished) return lose(FindingKind::Refused, outcome.why);
-    const uint32_t wanted = lists[0].back().int_mask;
+    const size_t last = std::min(done + rknpu::kMostTasksOfKick, lists[0].size()) - 1;
+    const uint32_t wanted = lists[0][last].int_mask;
     if (whole_pairs(outcome.interrupts & wanted) != wanted)
       return lose(
           FindingKind::Punished,
-          fmt::format("the last task's int_mask is {:#x}, its end raises {:#x}: the driver waits for ever",
-                      wanted, outcome.interrupts));
+          fmt::format(
+              "the int_mask of a kick's last task is {:#x}, its end raises {:#x}: the driver waits for ever",
+              wanted, outcome.interrupts));
   }
   result.counter = job.call.task_number;
   result.elapsed_ns = std::chrono::nanoseconds(Budget::Clock::now() - start).count();
@@ -157,7 +163,7 @@ RknpuKernel::JobResult RknpuKernel::execute_alone(const Job& job, const Space& m
     }
     view = std::move(next);
     if (!outcome.finished) {
-      findings_.add(FindingKind::Refused, outcome.why);
+      if (!outcome.late) findings_.add(FindingKind::Refused, outcome.why);
       budget.pass_all();
       result.error = ETIMEDOUT;
       return result;

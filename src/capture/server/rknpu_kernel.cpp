@@ -41,14 +41,8 @@ std::string_view RknpuKernel::call_name(uint32_t request) const {
       return "destroy";
     case rknpu::kMemSyncIndex:
       return "sync";
-    case ioctl_index(kDrmPrimeHandleToFd):
-      return "export";
-    case ioctl_index(kDrmPrimeFdToHandle):
-      return "import";
-    case ioctl_index(kDrmGemClose):
-      return "close";
     default:
-      return "other";
+      return FakeKernel::call_name(request);
   }
 }
 

@@ -168,7 +168,7 @@ void RocketKernel::inspect_words(const File& file, const Job& job) {
       if (sets_pointer(word))
         findings_.add(FindingKind::Punished,
                       "a stream writes CNA or CORE S_POINTER: only the kernel knows its bits for the core");
-      if (const auto address = address_in(word)) touch(*address);
+      if (const auto address = address_in(word); address && *address != 0) touch(*address);
     }
   }
   for (const uint32_t address : unlisted)

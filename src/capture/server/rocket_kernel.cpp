@@ -27,14 +27,8 @@ std::string_view RocketKernel::call_name(uint32_t request) const {
       return "prep";
     case ioctl_index(rocket::kFiniBo):
       return "fini";
-    case ioctl_index(kDrmPrimeHandleToFd):
-      return "export";
-    case ioctl_index(kDrmPrimeFdToHandle):
-      return "import";
-    case ioctl_index(kDrmGemClose):
-      return "close";
     default:
-      return "other";
+      return FakeKernel::call_name(request);
   }
 }
 

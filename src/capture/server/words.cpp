@@ -34,8 +34,9 @@ bool sets_pointer(uint64_t word) {
 
 std::optional<uint32_t> address_in(uint64_t word) {
   const trace::RegisterEntry* entry = trace::find_register(trace::target_of(word), trace::offset_of(word));
-  if (entry == nullptr || !entry->address || trace::value_of(word) == 0) return std::nullopt;
-  return entry->info->block == rk3588::Block::PC ? trace::value_of(word) & ~0xFU : trace::value_of(word);
+  if (entry == nullptr || !entry->address) return std::nullopt;
+  if (entry->info->block != rk3588::Block::PC) return trace::value_of(word);
+  return trace::value_of(word) == 0 ? std::nullopt : std::optional(trace::value_of(word) & ~0xFU);
 }
 
 }  // namespace peraxis::capture

@@ -6,6 +6,7 @@
 #include "cli/capture_description.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
+#include "trace/replay.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -44,11 +45,16 @@ CliStatus run_program(CaptureOptions& options) {
     return usage("nothing to do: give -o DIR to record, --fake DRIVER to replace the kernel, or both");
   const bool needs_fake = !options.launch.faults.empty() || options.launch.strict ||
                           options.launch.keep_cbuf || options.launch.pool_raises_only_ppu ||
-                          options.launch.test_words;
+                          options.launch.test_words || !options.launch.switches.empty();
   if (needs_fake && options.launch.fake.empty())
     return usage(
-        "--fault, --strict, --executor, --keep-cbuf and --pool-interrupts are for fake kernels (--fake)");
+        "--fault, --strict, --executor, --keep-cbuf, --pool-interrupts and --switch are for fake kernels "
+        "(--fake)");
   if (options.launch.commands_only && options.output.empty()) return usage("--regcmd-only needs -o DIR");
+  machine::Switches readings;
+  for (const std::string& text : options.launch.switches)
+    if (const Status good = trace::set_switch(readings, text); !good)
+      return usage("--switch {}", good.error().message);
   capture::Faults check;
   for (const std::string& fault : options.launch.faults)
     if (const Status good = check.add(fault); !good) return usage("--fault {}", good.error().message);
@@ -120,6 +126,10 @@ void add_capture(const Arguments& arguments) {
   arguments
       .flag("--pool-interrupts", launch.pool_raises_only_ppu,
             "poolings raise the pooling block's interrupts only")
+      .group(fake);
+  arguments.option("--switch", launch.switches, "another reading of the chip, as of peraxis replay")
+      .type_name("NAME=VALUE")
+      .repeatable()
       .group(fake);
   arguments
       .option("--executor", options->executor,

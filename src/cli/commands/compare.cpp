@@ -149,7 +149,7 @@ CliResult<Comparison> compare(const CompareOptions& options) {
     PERAXIS_TRY(compare_golden_sets(compiled, goldens, options.keep_state, out));
   }
   PERAXIS_TRY(compare_layers(options, build, plan, reference, got, out));
-  out.warnings = model_warnings(out.graph);
+  out.warnings = model_warnings(out.graph, loaded);
   std::vector<exe::LayerPlan> records;
   for (const LayerComparison& layer : out.layers) records.push_back(layer.plan);
   for (std::string& warning : strategy_warnings(out.graph, records))

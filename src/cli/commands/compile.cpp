@@ -118,7 +118,7 @@ CliStatus compile_command(const CompileOptions& options) {
   };
   if (!options.output.empty())
     PERAXIS_TRY_NOTE(base::write_file(options.output, bytes, check), "while writing {}", options.output);
-  std::vector<std::string> warnings = model_warnings(*loaded.model);
+  std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
   for (std::string& warning : strategy_warnings(*loaded.model, compiled.executable.layers))
     warnings.push_back(std::move(warning));
   print_warnings(warnings);

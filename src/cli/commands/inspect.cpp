@@ -223,7 +223,7 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
 CliStatus inspect_command(const InspectOptions& options) {
   const Loaded loaded = PERAXIS_TRY(load(options.file, options.reading));
   if (loaded.model) {
-    const std::vector<std::string> warnings = model_warnings(*loaded.model);
+    const std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
     print_warnings(warnings);
     if (options.json) {
       Json out = model_json(options, loaded);
@@ -235,7 +235,7 @@ CliStatus inspect_command(const InspectOptions& options) {
     return {};
   }
   const ir::Graph graph = PERAXIS_TRY(runtime::load_graph(*loaded.executable));
-  std::vector<std::string> warnings = model_warnings(graph);
+  std::vector<std::string> warnings = model_warnings(graph, loaded);
   for (std::string& warning : strategy_warnings(graph, loaded.executable->layers))
     warnings.push_back(std::move(warning));
   print_warnings(warnings);

@@ -213,7 +213,7 @@ CliStatus ops_command(const OpsOptions& options) {
     return tl::make_unexpected(std::move(read).error());
   }
   const Loaded loaded = std::move(*read);
-  std::vector<std::string> warnings = model_warnings(*loaded.model);
+  std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
   const Counts counts = PERAXIS_TRY(count(*loaded.model, options.build, warnings));
   print_warnings(warnings);
   if (!options.json) {

@@ -157,13 +157,25 @@ void print_plan(const PlanOptions& options, const Report& report) {
   text += fallback_text(report.graph, report.compiled.executable.layers);
   text += operators_text(report.graph, report.compiled.executable.operators);
   const auto on_device = static_cast<size_t>(std::ranges::count(plan.on_device, true));
+  const size_t on_cpu = report.graph.ops.size() - plan.layers.size() - on_device;
   text += fmt::format(
-      "\ntotal: {} tasks, {} MAC cycles, {} bytes; estimated {:.2f} ms (NPU {:.2f}, host {:.2f}, of it "
-      "{:.2f} for {} other operators; {} more are {} tasks of the NPU); expected mismatch {} %\n",
+      "\ntotal: {} tasks, {} MAC cycles, {} bytes; estimated {:.2f} ms: NPU {:.2f}, host {:.2f}\n",
       base::with_thousands(plan.cost.tasks), base::with_thousands(plan.cost.mac_cycles),
-      base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms,
-      plan.cpu.host_ms, report.graph.ops.size() - plan.layers.size() - on_device, on_device,
-      plan.device.tasks, share_text(plan.expected));
+      base::with_thousands(plan.cost.bytes), plan.cost.ms(), plan.cost.npu_ms, plan.cost.host_ms);
+  text += fmt::format(
+      "expected mismatch: {} % of the outputs of the NPU's convolutions and of its other "
+      "operators that can differ\n",
+      share_text(plan.expected));
+  plan::Plan layers_alone;
+  layers_alone.layers = plan.layers;
+  const double convolutions = plan::pool_of(report.graph, layers_alone).share();
+  if (convolutions != plan.expected)
+    text += fmt::format("expected mismatch of the convolutions alone: {} %\n", share_text(convolutions));
+  if (on_device > 0)
+    text += fmt::format("other operators on the NPU: {}, in {} tasks\n", on_device, plan.device.tasks);
+  if (on_cpu > 0)
+    text += fmt::format("other operators on the CPU: {}, {:.2f} ms of the host's time\n", on_cpu,
+                        plan.cpu.host_ms);
   text += splitting_text(report.compiled) + uploads_text(report.graph, report.compiled.executable);
   text += changes_text(report.changes);
   if (plan.pareto.size() > 1) {
@@ -262,7 +274,7 @@ CliResult<Report> make_report(const PlanOptions& options) {
   Report report;
   report.graph = std::move(*loaded.model);
   report.changes = std::move(loaded.changes);
-  report.warnings = model_warnings(report.graph);
+  report.warnings = model_warnings(report.graph, loaded);
   const int threads = options.threads > 0
                           ? options.threads
                           : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

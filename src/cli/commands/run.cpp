@@ -39,7 +39,8 @@ struct Run {
   ir::Graph graph;
   std::string accuracy, reference, strategy;
   Execution execution;
-  std::optional<Interpretation> interpretation;  // with --image
+  std::optional<PictureInput> picture;
+  std::optional<Interpretation> interpretation;  // with --image, or where a head was asked for
   FoundInfo info;
   std::vector<std::string> files;  // by output; empty without --output-dir
   std::string annotated;
@@ -59,8 +60,11 @@ CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
     if (options.build.no_fallback)
       return usage("--no-fallback is a choice of compilation; {} is already compiled", options.model);
   }
-  if (options.device == "cpu" && options.build.no_fallback)
-    return usage("--no-fallback and --device cpu exclude each other");
+  if (options.device != "cpu") return {};
+  if (options.build.no_fallback) return usage("--no-fallback and --device cpu exclude each other");
+  for (const std::string& name : options.build.given)
+    if (name != "--reference" && name != "--accuracy")
+      return usage("{} says how the NPU is used; --device cpu runs the reference kernels alone", name);
   return {};
 }
 
@@ -136,6 +140,14 @@ Json run_json(const RunOptions& options, const Run& run) {
   const auto label = [](const std::optional<std::string>& name) {
     return name ? Json(*name) : Json(nullptr);
   };
+  if (run.picture)
+    out["picture"] = {{"input", run.picture->input},
+                      {"width", run.picture->width},
+                      {"height", run.picture->height},
+                      {"layout", run.picture->channels_first ? "nchw" : "nhwc"},
+                      {"resized", "letterbox"},
+                      {"pixels", vision::pixel_range_text(run.picture->rule)},
+                      {"pixels_because", run.picture->because}};
   if (run.interpretation && run.interpretation->choice.head != nullptr)
     out["head"] = {{"name", std::string(run.interpretation->choice.head->name)},
                    {"chosen_by", run.interpretation->choice.by_shapes ? "shapes" : "name"}};
@@ -200,6 +212,10 @@ void print_run(const RunOptions& options, const Run& run) {
   std::string text = fmt::format("{} on {}", printable(options.model), run.execution.device);
   if (!run.strategy.empty()) text += fmt::format(", accuracy {}, strategy {}", run.accuracy, run.strategy);
   text += fmt::format(", reference {}\n\n", run.reference);
+  if (run.picture)
+    text += fmt::format("picture: letterboxed to {}x{}, RGB{}, pixels as {} ({})\n", run.picture->width,
+                        run.picture->height, run.picture->channels_first ? ", channels first" : "",
+                        vision::pixel_range_text(run.picture->rule), run.picture->because);
   if (run.interpretation) {
     const std::string found = interpretation_text(*run.interpretation, run.info);
     if (!found.empty()) text += found + "\n";
@@ -212,7 +228,7 @@ void print_run(const RunOptions& options, const Run& run) {
                    run.files.empty() ? "-" : printable(run.files[i])});
   }
   text += table.text();
-  if (!run.annotated.empty()) text += fmt::format("picture: {}\n", printable(run.annotated));
+  if (!run.annotated.empty()) text += fmt::format("annotated picture: {}\n", printable(run.annotated));
   const int64_t all = graph_macs(run.graph);
   if (run.execution.device != "cpu") {
     text += fmt::format(
@@ -247,7 +263,7 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
     run.reference = loaded.executable->reference;
     run.strategy = loaded.executable->strategy;
   }
-  run.warnings = model_warnings(run.graph);
+  run.warnings = model_warnings(run.graph, loaded);
   run.load_ms = milliseconds_since(start);
   return {};
 }
@@ -268,6 +284,31 @@ Result<Execution> execute(const RunOptions& options, const std::string& device,
     run.compile_ms = milliseconds_since(start);
   }
   return run_on_device(device, std::move(executable), values, options.threads, observer, operators);
+}
+
+// Boxes or classes of the outputs: of a picture always, of arrays where something about the head is stated.
+// The boxes are then in pixels of the model's input.
+CliStatus interpret_outputs(const RunOptions& options, const BoundInputs& inputs, Run& run) {
+  const InfoOptions& info = options.info;
+  const bool asked = !info.model_info.empty() || !info.head.empty() || !info.labels.empty();
+  if (!inputs.picture && !asked) return {};
+  vision::InputGeometry geometry = inputs.geometry;
+  if (!inputs.picture) {
+    const PictureInput input =
+        PERAXIS_TRY(picture_input(run.graph, "--head, --labels and --model-info without --image"));
+    geometry = {input.width, input.height, {}};
+  }
+  const bool stated = !info.model_info.empty() || !info.head.empty();
+  Result<Interpretation> found = interpret(run.graph, run.execution.outputs, run.info.info, geometry, stated);
+  if (found) {
+    run.interpretation = std::move(*found);
+    if (!run.interpretation->note.empty()) run.warnings.push_back(run.interpretation->note);
+    return {};
+  }
+  if (stated || found.error().code != ErrorCode::Unsupported)
+    return tl::make_unexpected(CliError(std::move(found).error()));
+  run.warnings.push_back(found.error().message);  // the tensors are still what the user asked for
+  return {};
 }
 
 CliStatus run_command(const RunOptions& options) {
@@ -292,19 +333,8 @@ CliStatus run_command(const RunOptions& options) {
     };
   run.execution =
       PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
-  if (inputs.picture) {
-    const bool stated = !options.info.model_info.empty() || !options.info.head.empty();
-    Result<Interpretation> found =
-        interpret(run.graph, run.execution.outputs, run.info.info, inputs.geometry, stated);
-    if (found) {
-      run.interpretation = std::move(*found);
-      if (!run.interpretation->note.empty()) run.warnings.push_back(run.interpretation->note);
-    } else if (stated || found.error().code != ErrorCode::Unsupported) {
-      return tl::make_unexpected(CliError(std::move(found).error()));
-    } else {
-      run.warnings.push_back(found.error().message);  // the tensors are still what the user asked for
-    }
-  }
+  run.picture = inputs.taken;
+  PERAXIS_TRY(interpret_outputs(options, inputs, run));
   const bool decoded =
       run.interpretation && (run.interpretation->detects() || run.interpretation->classifies());
   if (!options.output_dir.empty())

@@ -22,8 +22,10 @@ inline constexpr int64_t kCbufEntryBytes = 64;
 inline constexpr int64_t kSpareDataBanks = 1;
 inline constexpr int64_t kMaxInputExtent = 2047;  // DATAIN_WIDTH, DATAIN_HEIGHT: 11 bits
 inline constexpr int64_t kMaxOutputWidth = 2047;  // DATAOUT_WIDTH: 11 bits
-// DPU cubes: 13 bits, minus one, and all ones misbehaves (docs/hardware/wdma.md#extents).
-inline constexpr int64_t kMaxCubeChannels = 8190;
+// Width, height and channels of a DPU cube: 13 bits, minus one, and all ones, a size of 8,192, misbehaves
+// (docs/hardware/wdma.md#extents).
+inline constexpr int64_t kMaxCubeExtent = 8191;
+inline constexpr int64_t kMaxCubeChannels = kMaxCubeExtent / kAtomBytes * kAtomBytes;  // whole atoms
 inline constexpr int64_t kMaxInputChannels = 16384;  // DATAIN_CHANNEL_REAL: 14 bits
 inline constexpr int64_t kMaxKernel = 31;
 inline constexpr int64_t kMaxStride = 7;     // CONV_*_STRIDE: 3 bits
@@ -31,7 +33,6 @@ inline constexpr int64_t kMaxPad = 15;       // PAD_TOP, PAD_LEFT: 4 bits
 inline constexpr int64_t kMaxDilation = 32;  // ATROUS_*_DILATION: 5 bits, minus one
 // Padding of a transposed convolution; 12 to 15 misbehave (docs/hardware/cna.md#transposed-convolution).
 inline constexpr int64_t kMaxInsertingPad = 11;
-inline constexpr int64_t kMaxMapExtent = 8190;  // DPU cubes, as their channels
 // Pixels read as they lie in a picture: ARGB_IN 8..11 (docs/hardware/cna.md#packed-pixels).
 inline constexpr int64_t kMaxPackedChannels = 4;
 // All rows of their tile are FEATURE_GRAINS, 10 bits.

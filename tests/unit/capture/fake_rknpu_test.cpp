@@ -173,6 +173,64 @@ TEST_F(FakeRknpu, ThreeCoresTakeTheLastEntries) {
   for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(out_.word(i * 16), 100 * (i + 1));
 }
 
+TEST_F(FakeRknpu, TwoCoresTakeTheFirstEntries) {
+  start();
+  for (uint32_t i = 0; i < 2; ++i) put(i, {.seed = 100 * (i + 1), .delay_us = 60000});
+  rknpu::Submit submit = request(3);
+  submit.task_number = 2;
+  for (uint32_t i = 0; i < 5; ++i) submit.subcore[i] = {i, i < 2 ? 1U : 0U};
+  EXPECT_EQ(run(submit), 0);
+  EXPECT_EQ(submit.task_counter, 2U);
+  for (uint32_t i = 0; i < 2; ++i) EXPECT_EQ(out_.word(i * 16), 100 * (i + 1));
+  for (const uint32_t mask : {5U, 6U}) {  // the driver's list of pairs has one entry
+    submit.core_mask = mask;
+    EXPECT_EQ(run(submit), -EINVAL) << mask;
+  }
+  EXPECT_NE(findings().find("core_mask 5 is none the driver starts"), std::string::npos) << findings();
+  submit.core_mask = 3;
+  submit.subcore[1] = {0, 0};  // a core of the mask without tasks never answers
+  EXPECT_EQ(run(submit), -ETIMEDOUT);
+}
+
+// The chip counts tasks in 12 bits, so the driver starts a long list in several goes: each needs the
+// interrupts that its own last entry names.
+TEST_F(FakeRknpu, ListsBeyondTheChipsCounterAreSeveralKicks) {
+  start();
+  constexpr uint32_t kTasks = rknpu::kMostTasksOfKick + 2;
+  put(0, {.seed = 70});
+  put(1, {.seed = 80});
+  rknpu::Task first{}, second{};
+  std::memcpy(&first, list_.memory->bytes().data(), sizeof(first));
+  std::memcpy(&second, list_.memory->bytes().data() + sizeof(first), sizeof(second));
+  std::vector<rknpu::Task> tasks(kTasks, first);
+  tasks[rknpu::kMostTasksOfKick] = second;
+  list_ = make(kTasks * sizeof(rknpu::Task), 0x40B);
+  const auto write = [&] {
+    std::memcpy(list_.memory->bytes().data(), tasks.data(), tasks.size() * sizeof(tasks[0]));
+    flush(list_);
+  };
+  write();
+  rknpu::Submit submit = request();
+  submit.task_number = kTasks;
+  submit.subcore[0] = {0, kTasks};
+  EXPECT_EQ(run(submit), 0);
+  EXPECT_EQ(submit.task_counter, kTasks);
+  EXPECT_EQ(out_.word(0), 70U);
+  EXPECT_EQ(out_.word(16), 80U);  // the head of the second kick
+  tasks.back().int_mask = 0xC00;  // raised by no task of the second kick
+  write();
+  std::memset(out_.memory->bytes().data(), 0, 128);
+  EXPECT_EQ(run(submit), -ETIMEDOUT);
+  EXPECT_EQ(out_.word(16), 80U);
+  tasks.back().int_mask = 0x300;
+  tasks[rknpu::kMostTasksOfKick - 1].int_mask = 0xC00;  // nor by one of the first
+  write();
+  std::memset(out_.memory->bytes().data(), 0, 128);
+  EXPECT_EQ(run(submit), -ETIMEDOUT);
+  EXPECT_EQ(out_.word(0), 70U);
+  EXPECT_EQ(out_.word(16), 0U);
+}
+
 TEST_F(FakeRknpu, AHangIsReportedAfterTheProgramsTime) {
   start({"hang@2"});
   put(0, {.seed = 1});
@@ -191,7 +249,7 @@ TEST_F(FakeRknpu, TheLastTasksMaskMustBeMet) {
   put(0, {.seed = 1}, 0xC00);  // a convolution whose entry says pooling
   rknpu::Submit submit = request();
   EXPECT_EQ(run(submit), -ETIMEDOUT);
-  EXPECT_NE(findings().find("int_mask is 0xc00"), std::string::npos) << findings();
+  EXPECT_NE(findings().find("last task is 0xc00"), std::string::npos) << findings();
   put(0, {.seed = 1, .interrupts = 0x800}, 0xC00);
   submit = request();
   EXPECT_EQ(run(submit), 0);

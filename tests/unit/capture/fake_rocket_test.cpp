@@ -353,6 +353,9 @@ TEST_F(FakeRocket, StrictReportsWhatIsPunishedSilently) {
   EXPECT_NE(findings().find("in no list"), std::string::npos) << findings();
   submit({task}, {commands.call.handle}, {});
   EXPECT_NE(findings().find("no out-list"), std::string::npos) << findings();
+  // Jobs of a file end in order: after one more with an out-list the commands may be written anew.
+  submit({task}, {commands.call.handle}, {out.call.handle});
+  EXPECT_EQ(prepare(out, monotonic(2000)), 0);
   const std::vector<uint64_t> words = {command(0x0201, 0xE, 0x1004), command(0x0081, 0x0D, 8)};
   std::memcpy(commands.memory->bytes().data(), words.data(), 16);
   flush(commands);
@@ -382,6 +385,25 @@ TEST_F(FakeRocket, ClosingAFileWithJobsIsReported) {
   fd_ = -1;
   EXPECT_TRUE(kernel_->wait_closed(std::chrono::milliseconds(2000)));
   EXPECT_NE(findings().find("jobs in flight"), std::string::npos) << findings();
+}
+
+TEST_F(FakeRocket, ClosingAFileWithAnExportedBufferIsReported) {
+  for (const bool frees : {false, true}) {
+    start();
+    const TestBo bo = make(4096);
+    DrmPrimeHandle prime{bo.call.handle, kPrimeCloexec | kPrimeReadWrite, -1};
+    ASSERT_EQ(system_->ioctl(fd_, kDrmPrimeHandleToFd, &prime), 0);
+    close(prime.fd);  // the dma-buf is gone before its file, and still the kernel's order is wrong
+    DrmGemClose gone{bo.call.handle, 0};
+    if (frees) {
+      EXPECT_EQ(system_->ioctl(fd_, kDrmGemClose, &gone), 0);
+    }
+    close(fd_);
+    fd_ = -1;
+    EXPECT_TRUE(kernel_->wait_closed(std::chrono::milliseconds(2000)));
+    EXPECT_EQ(findings().find("exported buffer that no GEM_CLOSE freed") == std::string::npos, frees)
+        << findings();
+  }
 }
 
 }  // namespace

@@ -73,7 +73,17 @@ TEST(Refusals, Convolutions) {
   EXPECT_THAT(convolution({1, 2000, 2000, 32}, {8, 3, 3, 32}, attributes(8)),
               HasSubstr("stride 8 makes a task of each of 62500 outputs, more than 16384"));
   EXPECT_THAT(convolution({1, 2, 9000, 16}, {8, 1, 3, 16}, attributes(1)),
-              HasSubstr("a map 9000 wide exceeds 8190"));
+              HasSubstr("a map 9000 wide exceeds 8191"));
+  // A size of 8192, minus one, is all ones in the 13 bits of DATA_CUBE_WIDTH and HEIGHT; 8191 is not.
+  EXPECT_THAT(convolution({1, 2, 8191, 16}, {8, 1, 3, 16}, attributes(1)), IsEmpty());
+  EXPECT_THAT(convolution({1, 2, 8192, 16}, {8, 1, 3, 16}, attributes(1)),
+              HasSubstr("a map 8192 wide exceeds 8191 columns"));
+  EXPECT_THAT(convolution({1, 8191, 2, 16}, {8, 3, 1, 16}, attributes(1)), IsEmpty());
+  EXPECT_THAT(convolution({1, 8192, 2, 16}, {8, 3, 1, 16}, attributes(1)),
+              HasSubstr("a map 8192 high exceeds 8191 rows"));
+  EXPECT_THAT(convolution({1, 2, 2, 16}, {8127, 1, 1, 16}, attributes(1)), IsEmpty());
+  EXPECT_THAT(convolution({1, 2, 2, 16}, {8128, 1, 1, 16}, attributes(1)),
+              HasSubstr("8128 output channels exceed 8127"));
   EXPECT_THAT(convolution({1, 20, 20, 4096}, {64, 3, 3, 4096}, attributes(1)),
               HasSubstr("4096 input channels with a 3x3 kernel"));
 }

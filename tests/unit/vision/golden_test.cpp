@@ -123,7 +123,7 @@ class DemoGolden : public testing::Test {
   void expect_input(const char* name, const base::Array& recorded) {
     auto boxed = letterbox(picture(name), 160, 160);
     ASSERT_TRUE(boxed);
-    auto bytes = quantize_image(boxed->image, "int8", 0.003921568859368563f, -128, 3);
+    auto bytes = quantize_image(boxed->image, {"int8", 0.003921568859368563f, -128, 3});
     ASSERT_TRUE(bytes) << bytes.error().text();
     EXPECT_TRUE(*bytes == recorded.data);
   }
