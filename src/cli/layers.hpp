@@ -46,7 +46,7 @@ struct Partitions {
   int64_t crossings = 0;  // changes of the device, the model's inputs and outputs counted as the CPU's
 };
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
-                      const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order);
+                      const std::vector<exe::OperatorPlan>& operators, const std::vector<int32_t>& order);
 // Arrays that a run turns from one form into the other.
 struct Conversions {
   int64_t uploads = 0;    // host arrays that become cubes

@@ -3,13 +3,14 @@
 // long as the session. Only the bytes a step touches are synchronized with the device.
 #include "runtime/session.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "kernels/view.hpp"
+#include "runtime/check.hpp"
 #include "runtime/layout.hpp"
 #include "runtime/program.hpp"
-#include "runtime/schedule.hpp"
 
 namespace peraxis::runtime {
 namespace {
@@ -35,7 +36,6 @@ class SessionImpl final : public Session {
       : program_(std::move(program)),
         executable_(program_->executable()),
         graph_(program_->graph()),
-        schedule_(program_->schedule()),
         buffers_(std::move(buffers)),
         device_(program_->device()),
         options_(std::move(options)),
@@ -100,7 +100,6 @@ class SessionImpl final : public Session {
   std::shared_ptr<const Program> program_;
   const exe::Executable& executable_;  // parts of the program
   const ir::Graph& graph_;
-  const Schedule& schedule_;
   std::vector<device::Buffer> buffers_;
   device::Device& device_;
   SessionOptions options_;
@@ -138,7 +137,7 @@ Result<std::vector<std::vector<uint8_t>>> SessionImpl::run(std::span<const std::
   PERAXIS_TRY(bind_inputs(inputs));
   for (size_t i = 0; i < executable_.steps.size(); ++i) {
     PERAXIS_TRY(run_step(i));
-    for (const int32_t tensor : schedule_.dead_after[i]) std::vector<uint8_t>().swap(array(tensor));
+    for (const int32_t tensor : executable_.steps[i].edges.frees) std::vector<uint8_t>().swap(array(tensor));
   }
   std::vector<std::vector<uint8_t>> outputs;
   for (const int32_t tensor : graph_.outputs)
@@ -171,7 +170,8 @@ Status SessionImpl::run_step(size_t index) {
 }
 
 Status SessionImpl::observe_complete(size_t step) {
-  for (const int32_t done : schedule_.complete_after_step[step]) PERAXIS_TRY(observe_cube(done));
+  for (const exe::Completion& done : executable_.steps[step].edges.completes)
+    PERAXIS_TRY(observe_cube(done.placement));
   return {};
 }
 
@@ -263,12 +263,10 @@ Status SessionImpl::run_job(const exe::Step& step) {
   const int32_t end = step.first_task + step.task_count;
   int32_t first = step.first_task;
   if (options_.observer) {
-    for (int32_t task = step.first_task; task < end; ++task) {
-      const std::vector<int32_t>& complete = schedule_.complete_after_task[static_cast<size_t>(task)];
-      if (complete.empty()) continue;
-      PERAXIS_TRY(run_tasks(first, task + 1 - first));
-      for (const int32_t done : complete) PERAXIS_TRY(observe_cube(done));
-      first = task + 1;
+    for (const exe::Completion& done : step.edges.completes) {
+      if (done.task >= first) PERAXIS_TRY(run_tasks(first, done.task + 1 - first));
+      first = std::max(first, done.task + 1);
+      PERAXIS_TRY(observe_cube(done.placement));
     }
   }
   return first < end ? run_tasks(first, end - first) : Status{};
@@ -337,30 +335,24 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 namespace {
 
-struct Checked {
-  ir::Graph graph;
-  Schedule schedule;
-};
-Result<Checked> checked(const exe::Executable& executable) {
+Result<ir::Graph> checked_graph(const exe::Executable& executable) {
   PERAXIS_TRY(exe::verify(executable));
-  Checked out;
-  out.graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
-  PERAXIS_TRY(check_against_graph(executable, out.graph));
-  out.schedule = PERAXIS_TRY(make_schedule(executable, out.graph));
-  return out;
+  ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
+  PERAXIS_TRY(check_against_graph(executable, graph));
+  PERAXIS_TRY(check_host_arrays(executable, graph));
+  return graph;
 }
 
 }  // namespace
 
 Status check_loadable(const exe::Executable& executable) {
-  PERAXIS_TRY(checked(executable));
+  PERAXIS_TRY(checked_graph(executable));
   return {};
 }
 
 Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
-  Checked parts = PERAXIS_TRY(checked(executable));
-  auto program = std::make_shared<Program>(std::move(executable), std::move(parts.graph),
-                                           std::move(parts.schedule), device);
+  ir::Graph graph = PERAXIS_TRY(checked_graph(executable));
+  auto program = std::make_shared<Program>(std::move(executable), std::move(graph), device);
   PERAXIS_TRY(program->load_constants());
   return program;
 }

@@ -199,6 +199,7 @@ exe::Executable chain_executable(int32_t convolutions) {
              {exe::StepKind::Job, -1, -1, 0, convolutions, -1},
              {exe::StepKind::Download, -1, convolutions, 0, 0, -1},
              {exe::StepKind::Cpu, convolutions, -1, 0, 0, -1}};
+  for (int32_t i = 0; i < convolutions; ++i) e.steps[1].edges.completes.push_back({i + 1, i});
   return e;
 }
 
@@ -254,6 +255,8 @@ exe::Executable pool_on_cubes() {
              {exe::StepKind::Job, -1, -1, 0, 1},
              {exe::StepKind::Cpu, 1, -1, 0, 0, -1, {1}, {2}},
              {exe::StepKind::Download, -1, 2}};
+  e.steps[1].edges.completes = {{1, 0}};
+  e.steps[2].edges.completes = {{2, -1}};
   return e;
 }
 
@@ -325,6 +328,17 @@ TEST(Session, BrokenOperandsAreRefused) {
        [](exe::Executable& e) { e.steps[2].inputs = {0}; }},
       {"host array that nobody wrote", "no earlier step",
        [](exe::Executable& e) { e.steps[2].inputs = {-1}; }},
+      {"array that an earlier step freed", "or which one has freed",
+       [](exe::Executable& e) {
+         e.steps[0].edges.frees = {0};
+         e.steps.push_back({exe::StepKind::Upload, -1, 0});
+       }},
+      {"array that is freed and not there", "frees tensor 1, which is not on the host",
+       [](exe::Executable& e) { e.steps[1].edges.frees = {1}; }},
+      {"array that no tensor has", "frees tensor 99",
+       [](exe::Executable& e) { e.steps[1].edges.frees = {99}; }},
+      {"output that is freed", "or which one has freed",
+       [](exe::Executable& e) { e.steps.back().edges.frees = {2}; }},
       {"output that stays on the device", "no earlier step", [](exe::Executable& e) { e.steps.pop_back(); }},
       {"another view", "does not run on cubes",
        [](exe::Executable& e) {
