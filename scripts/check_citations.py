@@ -14,8 +14,6 @@ OUTSIDE = re.compile(r"(?<![\w-])(?:hardware|corrections|litert-arithmetic|uapi|
 SHARED = re.compile(r"\.\./shared")
 SHARED_MAY = ("tests/", "scripts/", "docs/developing.md")
 SHARED_COMMAND = re.compile(r"`scripts/\w+\.py [^`]*\.\./shared")
-# Pages that scripts write, in whole or in part: the scripts are checked in their place.
-WRITTEN_BY_SCRIPTS = {"docs/accuracy.md", "docs/evidence.md"}
 # These hold what is refused: the patterns, and the broken trees of the test.
 NOT_CHECKED = {"scripts/check_citations.py", "tests/python/check_layers_test.py"}
 
@@ -78,8 +76,6 @@ def line_of(text, position):
 
 
 def outside(name, text):
-    if name in WRITTEN_BY_SCRIPTS:
-        return
     for match in OUTSIDE.finditer(text):
         yield match, "names a note outside the repository: bring the fact into docs/ and cite page and heading"
     if name.startswith(SHARED_MAY):

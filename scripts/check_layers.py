@@ -19,12 +19,13 @@ LAYERS = {
     "passes": "base num ir kernels",
     "kernels": "base num ir",
     "target": "base num",
-    "requant": "base num ir target",  # and what EXTRA_HEADERS says
-    "lower": "base num ir target requant",
-    "plan": "base num ir target requant lower",
+    "program": "base num ir target",
+    "requant": "base num ir target program",  # and what EXTRA_HEADERS says
+    "lower": "base num ir target program requant",
+    "plan": "base num ir target program requant lower",  # and what EXTRA_HEADERS says
     "emit": "base num target",
     "exe": "base",  # and what EXTRA_HEADERS says
-    "compiler": "base num ir kernels target requant lower plan emit exe",
+    "compiler": "base num ir target program requant lower plan emit exe",
     "machine": "base num exe",
     "trace": "base num exe target machine",
     "device": "base exe machine",
@@ -36,8 +37,10 @@ LAYERS = {
 # Single headers a folder may use beyond that. The machine model shares the register table with the compiler
 # and nothing else: what both share cannot reveal a mistake of one.
 # A look-up table of the compiler is what the reference kernels make of 256 values.
+# The planner asks which operators of the CPU read and write the NPU's cubes.
 # An executable names references and strategies; their lists are where they are made.
 EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"},
+                 "plan": {"kernels/view.hpp"},
                  "exe": {"num/reference.hpp", "requant/strategies.def"}}
 # Folders that may include only what is named: headers or folders. The preloaded library lives in foreign programs.
 CLOSED_FOLDERS = {"capture/client": ("capture/client/", "capture/protocol.hpp", "capture/log_format.hpp", "device/uapi/")}

@@ -16,6 +16,10 @@ const char* error_code_name(ErrorCode code) {
       return "out of memory";
     case ErrorCode::Device:
       return "device";
+    case ErrorCode::Timeout:
+      return "timeout";
+    case ErrorCode::DeviceLost:
+      return "device lost";
     case ErrorCode::Io:
       return "io";
     case ErrorCode::Internal:

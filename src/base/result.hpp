@@ -16,7 +16,9 @@ enum class ErrorCode {
   InvalidArgument,  // a caller's or user's option is wrong
   Unsupported,      // valid, but not something this version can do
   OutOfMemory,
-  Device,  // the device or machine model refused or failed
+  Device,      // the device or machine model refused or failed
+  Timeout,     // a job took longer than it may
+  DeviceLost,  // the device is gone; what it held is lost
   Io,
   Internal,
 };

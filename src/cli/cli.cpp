@@ -16,15 +16,23 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
+constexpr int kTimeout = 3;     // for scripts: trying again may help
+constexpr int kDeviceLost = 4;  // it does not
 
 void print_error(const std::string& text) {
   print_notice(fmt::format("peraxis: error: {}\n", text));
 }
 
+int exit_code_of(const CliError& error) {
+  if (error.usage) return kWrongUsage;
+  if (error.error.code == ErrorCode::Timeout) return kTimeout;
+  return error.error.code == ErrorCode::DeviceLost ? kDeviceLost : kFailed;
+}
+
 int report(const CliStatus& outcome) {
   if (!outcome && !outcome.error().quiet) {
     print_error(outcome.error().error.text());
-    return outcome.error().usage ? kWrongUsage : kFailed;
+    return exit_code_of(outcome.error());
   }
   if (const Status flushed = flush_stdout(); !flushed) {
     print_error(flushed.error().text());

@@ -1,6 +1,7 @@
 // The command line: one subcommand a file in commands/, listed in commands.def. Exit codes: 0 done, 1 failed
-// (a broken model, a missing file, a device that refuses), 2 wrong usage. Errors go to stderr as
-// "peraxis: error: ...", results to stdout; with --json stdout holds one JSON document and nothing else.
+// (a broken model, a missing file, a device that refuses), 2 wrong usage, 3 a job took longer than it may, 4
+// the device is gone. Errors go to stderr as "peraxis: error: ...", results to stdout; with --json stdout
+// holds one JSON document and nothing else.
 #pragma once
 
 #include <string>

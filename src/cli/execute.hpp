@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ struct Execution {
   std::string device;  // "sim" or "cpu"
   std::vector<std::vector<uint8_t>> outputs;
   std::vector<exe::LayerPlan> layers;  // one a convolution-like operator
-  int64_t tasks = 0, macs = 0;         // of the NPU
+  int64_t tasks = 0;                   // of the NPU
+  std::optional<int64_t> macs = 0;     // of the NPU; none: the device does not count them
   double npu_ms = 0, cpu_ms = 0, run_ms = 0;
   int64_t upload_bytes = 0;  // written for the NPU from host arrays
   double upload_ms = 0;      // of cpu_ms

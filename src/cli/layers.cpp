@@ -124,14 +124,14 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
 }
 
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
-                      const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order) {
+                      const std::vector<exe::OperatorPlan>& operators, const std::vector<int32_t>& order) {
   std::map<int32_t, bool> on_npu;
   for (const exe::LayerPlan& layer : layers) on_npu[layer.op] = layer.device == "npu";
   for (const exe::OperatorPlan& o : operators) on_npu[o.op] = o.device == "npu";
   Partitions out;
   bool before = false;
-  for (const size_t op : order) {
-    const auto found = on_npu.find(static_cast<int32_t>(op));
+  for (const int32_t op : order) {
+    const auto found = on_npu.find(op);
     if (found == on_npu.end()) continue;  // dead
     if (found->second && !before) ++out.npu;
     before = found->second;
@@ -173,8 +173,8 @@ int64_t activation_bytes(const exe::Executable& executable) {
 
 void add_splitting(Json& out, const compiler::Compiled& compiled) {
   const Partitions found =
-      partitions(compiled.executable.layers, compiled.executable.operators, compiled.order);
-  out["execution_order"] = compiled.order;
+      partitions(compiled.executable.layers, compiled.executable.operators, compiled.program.order);
+  out["execution_order"] = compiled.program.order;
   out["partitions"] = found.npu;
   out["crossings"] = found.crossings;
   const Conversions converted = conversions(compiled.executable);
@@ -184,12 +184,12 @@ void add_splitting(Json& out, const compiler::Compiled& compiled) {
                         {"cpu_operators_dense", converted.dense}};
   out["memory"] = {{"device_bytes", device_bytes(compiled.executable)},
                    {"activation_bytes", activation_bytes(compiled.executable)},
-                   {"largest_live_bytes", compiled.largest_live_bytes}};
+                   {"largest_live_bytes", compiled.program.largest_live_bytes}};
 }
 
 std::string splitting_text(const compiler::Compiled& compiled) {
   const Partitions found =
-      partitions(compiled.executable.layers, compiled.executable.operators, compiled.order);
+      partitions(compiled.executable.layers, compiled.executable.operators, compiled.program.order);
   const Conversions converted = conversions(compiled.executable);
   const auto counted = [](int64_t n, const char* what) {
     return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
@@ -201,7 +201,7 @@ std::string splitting_text(const compiler::Compiled& compiled) {
       counted(converted.uploads, "upload"), counted(converted.downloads, "download"),
       base::with_thousands(device_bytes(compiled.executable)),
       base::with_thousands(activation_bytes(compiled.executable)),
-      base::with_thousands(compiled.largest_live_bytes));
+      base::with_thousands(compiled.program.largest_live_bytes));
   if (const int64_t steps = converted.on_cubes + converted.dense; steps > 0)
     text += fmt::format("{} on the CPU, {} of them on the NPU's layout\n", counted(steps, "operator"),
                         converted.on_cubes);
@@ -220,6 +220,23 @@ Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>
                    {"reason", o.reason.empty() ? Json(nullptr) : Json(o.reason.str())}});
   }
   return out;
+}
+
+Json npu_json(int64_t tasks, std::optional<int64_t> macs, int64_t all) {
+  Json out{{"tasks", tasks}, {"macs", nullptr}, {"mac_share", nullptr}};
+  if (!macs) return out;
+  out["macs"] = *macs;
+  out["mac_share"] = all == 0 ? 0.0 : static_cast<double>(*macs) / static_cast<double>(all);
+  return out;
+}
+
+std::string npu_text(int64_t tasks, std::optional<int64_t> macs, int64_t all) {
+  if (!macs)
+    return fmt::format("NPU: {} tasks (the device does not count multiplications)\n",
+                       base::with_thousands(tasks));
+  return fmt::format("NPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
+                     base::with_thousands(tasks), base::with_thousands(*macs),
+                     all == 0 ? 0.0 : 100.0 * static_cast<double>(*macs) / static_cast<double>(all));
 }
 
 }  // namespace peraxis::cli

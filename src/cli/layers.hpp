@@ -1,6 +1,7 @@
 // The plan of an executable's layers as JSON and as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ std::string operators_text(const ir::Graph& graph, const std::vector<exe::Operat
 // [{"op", "kind", "name", "device", "reason"}]
 Json operators_json(const ir::Graph& graph, const std::vector<exe::OperatorPlan>& operators);
 
+// {"tasks", "macs", "mac_share"}: multiplications that executed tasks did, of `all` of the convolutions; null
+// where the device does not count them.
+Json npu_json(int64_t tasks, std::optional<int64_t> macs, int64_t all);
+std::string npu_text(int64_t tasks, std::optional<int64_t> macs, int64_t all);  // the same, as a line
+
 // How the operators alternate between CPU and NPU in the order of execution. A view (SPLIT, a CONCATENATION
 // written in place) counts where its data were made; requantization by the CPU belongs to its layer.
 struct Partitions {
@@ -40,7 +46,7 @@ struct Partitions {
   int64_t crossings = 0;  // changes of the device, the model's inputs and outputs counted as the CPU's
 };
 Partitions partitions(const std::vector<exe::LayerPlan>& layers,
-                      const std::vector<exe::OperatorPlan>& operators, const std::vector<size_t>& order);
+                      const std::vector<exe::OperatorPlan>& operators, const std::vector<int32_t>& order);
 // Arrays that a run turns from one form into the other.
 struct Conversions {
   int64_t uploads = 0;    // host arrays that become cubes

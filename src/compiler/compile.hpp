@@ -15,6 +15,7 @@
 #include "ir/graph.hpp"
 #include "num/reference.hpp"
 #include "plan/planner.hpp"
+#include "program/program.hpp"
 #include "requant/strategy.hpp"
 
 namespace peraxis::compiler {
@@ -55,11 +56,11 @@ struct Options {
 // "max-scale", "hw-multiply", ... in the order of strategies.def.
 std::vector<std::string> strategy_names();
 
-// A layer of a plan as the executable records it, with the tasks the plan counted.
-exe::LayerPlan layer_record(const plan::LayerPlan& layer);
-
-// Where the plan has every operator that is no convolution.
-std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan);
+// How the convolutions and the other operators are run, as the executable records it.
+std::vector<exe::LayerPlan> layer_records(const ir::Graph& graph,
+                                          const std::vector<program::Operator>& operators);
+std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph,
+                                                const std::vector<program::Operator>& operators);
 
 // What the planner is asked under these options. Errors name an unknown target or strategy.
 Result<plan::PlannerOptions> planner_options(const Options& options);
@@ -69,12 +70,10 @@ Result<exe::Executable> compile(const ir::Graph& graph, const Options& options);
 // The same with a plan made before (plan::make_plan of this graph).
 Result<exe::Executable> compile(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
 
-// An executable, and what only its compilation knows.
+// An executable, and the placed program that it was made of.
 struct Compiled {
   exe::Executable executable;
-  // Bytes of all activations that are alive at the busiest step: the floor of any memory plan.
-  int64_t largest_live_bytes = 0;
-  std::vector<size_t> order;  // operators as they are executed
+  program::Program program;
 };
 Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options, const plan::Plan& plan);
 

@@ -9,6 +9,7 @@
 
 namespace peraxis::compiler {
 
+using program::Variant;
 using requant::Strategy;
 
 std::vector<std::string> strategy_names() {
@@ -18,46 +19,42 @@ std::vector<std::string> strategy_names() {
   return names;
 }
 
-exe::LayerPlan layer_record(const plan::LayerPlan& layer) {
-  exe::LayerPlan out;
-  out.op = static_cast<int32_t>(layer.op);
-  out.device = layer.on_npu() ? "npu" : "cpu";
-  out.reason = layer.on_npu() ? layer.reason : layer.refusal;
-  out.macs = layer.geometry.macs();
-  if (!layer.on_npu()) return out;
-  out.strategy = requant::strategy_name(layer.params.strategy);
-  out.tasks = static_cast<int32_t>(layer.cost.tasks);
-  out.every_reading = layer.certificate.every_reading;
-  for (const requant::ChannelCertificate& channel : layer.certificate.channels)
-    out.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
+std::vector<exe::LayerPlan> layer_records(const ir::Graph& graph,
+                                          const std::vector<program::Operator>& operators) {
+  std::vector<exe::LayerPlan> out;
+  for (size_t op = 0; op < operators.size(); ++op) {
+    const program::Operator& chosen = operators[op];
+    if (!ir::is_convolution_like(graph.ops[op].kind) || chosen.variant == Variant::Unused) continue;
+    exe::LayerPlan& layer = out.emplace_back();
+    layer.op = static_cast<int32_t>(op);
+    layer.device = chosen.variant == Variant::Cpu ? "cpu" : "npu";
+    layer.reason = chosen.reason;
+    layer.macs = lower::geometry(graph, op).macs();
+    if (chosen.variant == Variant::Cpu) continue;
+    layer.strategy = chosen.strategy;
+    layer.tasks = static_cast<int32_t>(chosen.cost.tasks);
+    layer.every_reading = chosen.certificate.every_reading;
+    for (const program::ChannelCertificate& channel : chosen.certificate.channels)
+      layer.certificate.push_back({channel.acc_min, channel.acc_max, channel.differing, channel.max});
+  }
   return out;
 }
 
-namespace {
-
-const requant::LayerCertificate& sum_certificate(const plan::Plan& plan, int32_t convolution) {
-  return std::ranges::find(plan.layers, static_cast<size_t>(convolution), &plan::LayerPlan::op)->certificate;
-}
-
-}  // namespace
-
-std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph, const plan::Plan& plan) {
+std::vector<exe::OperatorPlan> operator_records(const ir::Graph& graph,
+                                                const std::vector<program::Operator>& operators) {
   std::vector<exe::OperatorPlan> out;
-  const std::vector<bool> dead = ir::dead_operators(graph);
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    if (ir::is_convolution_like(graph.ops[op].kind) || dead[op]) continue;
-    const bool npu = plan.runs_on_device(op);
-    const int32_t whole = plan.part_of(op), sum = plan.sum_of(op);
-    std::string reason;
-    if (whole >= 0)
-      reason = fmt::format("computed by the tasks of operator {}", whole);
-    else if (sum >= 0)
+  for (size_t op = 0; op < operators.size(); ++op) {
+    const program::Operator& chosen = operators[op];
+    if (ir::is_convolution_like(graph.ops[op].kind) || chosen.variant == Variant::Unused) continue;
+    std::string reason = chosen.reason;
+    if (chosen.variant == Variant::Part)
+      reason = fmt::format("computed by the tasks of operator {}", chosen.by);
+    else if (chosen.variant == Variant::Sum)
       reason =
           fmt::format("computed by the tasks of operator {}, at most {} from the reference's two operators",
-                      sum, sum_certificate(plan, sum).max());
-    else if (op < plan.refusals.size())
-      reason = plan.refusals[op];
-    out.push_back({static_cast<int32_t>(op), npu ? "npu" : "cpu", std::move(reason)});
+                      chosen.by, operators[static_cast<size_t>(chosen.by)].certificate.max);
+    out.push_back(
+        {static_cast<int32_t>(op), chosen.variant == Variant::Cpu ? "cpu" : "npu", std::move(reason)});
   }
   return out;
 }
@@ -91,6 +88,8 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   out.prefer_npu = options.prefer_npu || options.no_fallback;
   // Mesa makes a cube of every picture: its strategy is for words beside its own.
   out.packed_input = options.packed_input && out.forced != Strategy::MesaScale;
+  out.cubes_on_cpu = options.cubes_on_cpu;
+  out.memory_gap = options.memory_gap;
   out.progress = options.progress;
   return out;
 }

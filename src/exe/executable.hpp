@@ -103,6 +103,28 @@ enum class StepKind : uint8_t {
   Requantize,  // host_steps[host_step]: int32 cubes -> placement's cube, by the reference arithmetic
   Correct,     // host_steps[host_step]: int8 cube rescaled per channel (max-scale)
 };
+// A placement that has all its values once task `task` of a job has run; -1: once the step has.
+struct Completion {
+  int32_t placement = -1, task = -1;
+  bool operator==(const Completion&) const = default;
+};
+
+// What a step has to do with others. The steps in the order of the list are always right; two of which
+// neither waits for the other, not through others either, may run side by side. Without edges, as in files of
+// earlier compilers, steps run in order, host arrays stay to the end of a run, and nothing is said of
+// completion.
+struct Edges {
+  std::vector<int32_t> after = {};               // steps that it waits for, each an earlier one
+  std::vector<int32_t> reads = {}, writes = {};  // placements
+  std::vector<Completion> completes = {};        // by task
+  // Tensors whose host arrays nothing behind it needs: free once it and all before it in the list are done.
+  std::vector<int32_t> frees = {};
+  bool any() const {
+    return !after.empty() || !reads.empty() || !writes.empty() || !completes.empty() || !frees.empty();
+  }
+  bool operator==(const Edges&) const = default;
+};
+
 struct Step {
   StepKind kind = StepKind::Cpu;
   int32_t op = -1;
@@ -113,6 +135,7 @@ struct Step {
   // one an operand of the operator. Both empty: host arrays only. Outputs have their channels in order and
   // share no memory with another operand.
   std::vector<int32_t> inputs = {}, outputs = {};
+  Edges edges = {};
   bool operator==(const Step&) const = default;
 };
 

@@ -89,6 +89,7 @@ class Reader {
     PERAXIS_TRY(placement_slots(e));
     PERAXIS_TRY(packed_placements(e));
     PERAXIS_TRY(step_operands(e));
+    PERAXIS_TRY(step_edges(e));
     return e;
   }
 
@@ -211,11 +212,31 @@ class Reader {
       const int32_t s = operands->step();
       if (s < 0 || static_cast<size_t>(s) >= e.steps.size())
         return bad("operands of step {} of {}", s, e.steps.size());
-      PERAXIS_TRY(spend(operands->inputs()->size(), sizeof(int32_t)));
-      PERAXIS_TRY(spend(operands->outputs()->size(), sizeof(int32_t)));
-      Step& step = e.steps[static_cast<size_t>(s)];
-      step.inputs.assign(operands->inputs()->begin(), operands->inputs()->end());
-      step.outputs.assign(operands->outputs()->begin(), operands->outputs()->end());
+      PERAXIS_TRY(numbers(operands->inputs(), e.steps[static_cast<size_t>(s)].inputs));
+      PERAXIS_TRY(numbers(operands->outputs(), e.steps[static_cast<size_t>(s)].outputs));
+    }
+    return {};
+  }
+  Status numbers(const flatbuffers::Vector<int32_t>* from, std::vector<int32_t>& to) {
+    PERAXIS_TRY(spend(from->size(), sizeof(int32_t)));
+    to.assign(from->begin(), from->end());
+    return {};
+  }
+  Status step_edges(Executable& e) {
+    if (f_.step_edges() == nullptr) return {};
+    for (const file::StepEdges* stored : *f_.step_edges()) {
+      const int32_t s = stored->step();
+      if (s < 0 || static_cast<size_t>(s) >= e.steps.size())
+        return bad("edges of step {} of {}", s, e.steps.size());
+      Edges& edges = e.steps[static_cast<size_t>(s)].edges;
+      PERAXIS_TRY(numbers(stored->after(), edges.after));
+      PERAXIS_TRY(numbers(stored->reads(), edges.reads));
+      PERAXIS_TRY(numbers(stored->writes(), edges.writes));
+      PERAXIS_TRY(numbers(stored->frees(), edges.frees));
+      PERAXIS_TRY(spend(stored->completes()->size(), sizeof(file::Completion)));
+      edges.completes.clear();
+      for (const file::Completion* c : *stored->completes())
+        edges.completes.push_back({c->placement(), c->task()});
     }
     return {};
   }

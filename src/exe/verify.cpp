@@ -8,6 +8,7 @@
 
 #include "exe/executable.hpp"
 #include "exe/names.hpp"
+#include "exe/verify_edges.hpp"
 
 namespace peraxis::exe {
 namespace {
@@ -68,6 +69,7 @@ class Verifier {
     for (size_t i = 0; i < e_.host_steps.size(); ++i)
       PERAXIS_TRY_NOTE(host_step(e_.host_steps[i]), "in host step {}", i);
     for (size_t i = 0; i < e_.steps.size(); ++i) PERAXIS_TRY_NOTE(step(e_.steps[i]), "in step {}", i);
+    PERAXIS_TRY(verify_edges(e_));
     std::set<int32_t> recorded;
     for (size_t i = 0; i < e_.layers.size(); ++i)
       PERAXIS_TRY_NOTE(layer(e_.layers[i], recorded), "in layer {}", i);

@@ -37,7 +37,13 @@ int64_t estimate_bytes(const Executable& e) {
   for (const Placement& p : e.placements)
     bytes += p.slot_of.size() * sizeof(int32_t) + (p.slot_of.empty() ? 0 : 32) +
              (p.packed() ? sizeof(file::PackedPlacement) : 0);
-  for (const Step& s : e.steps) bytes += (s.inputs.size() + s.outputs.size()) * sizeof(int32_t) + 48;
+  for (const Step& s : e.steps) {
+    const Edges& g = s.edges;
+    bytes += (s.inputs.size() + s.outputs.size() + g.after.size() + g.reads.size() + g.writes.size() +
+              g.frees.size() + 2 * g.completes.size()) *
+                 sizeof(int32_t) +
+             128;
+  }
   for (const LayerPlan& l : e.layers)
     bytes += l.device.size() + l.strategy.size() + once(l.reason) + 192 +
              l.certificate.size() * sizeof(file::ChannelCertificate);
@@ -176,6 +182,22 @@ Offset<Vector<Offset<file::StepOperands>>> make_step_operands(FlatBufferBuilder&
   return builder.CreateVector(out);
 }
 
+Offset<Vector<Offset<file::StepEdges>>> make_step_edges(FlatBufferBuilder& builder, const Executable& e) {
+  if (std::ranges::none_of(e.steps, [](const Step& s) { return s.edges.any(); })) return 0;
+  std::vector<Offset<file::StepEdges>> out;
+  for (size_t i = 0; i < e.steps.size(); ++i) {
+    const Edges& edges = e.steps[i].edges;
+    if (!edges.any()) continue;
+    const auto after = builder.CreateVector(edges.after), reads = builder.CreateVector(edges.reads),
+               writes = builder.CreateVector(edges.writes), frees = builder.CreateVector(edges.frees);
+    const auto completes = structs<file::Completion>(
+        builder, edges.completes, [](const Completion& c) { return file::Completion(c.placement, c.task); });
+    out.push_back(
+        file::CreateStepEdges(builder, static_cast<int32_t>(i), after, reads, writes, completes, frees));
+  }
+  return builder.CreateVector(out);
+}
+
 Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable& e) {
   const auto constants = tables<file::Constant>(e.constants, builder, [&](const Executable::Constant& c) {
     const auto data = bytes(builder, c.data);
@@ -203,13 +225,14 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
   const auto placement_slots = make_placement_slots(builder, e);
   const auto packed = make_packed(builder, e);
   const auto step_operands = make_step_operands(builder, e);
+  const auto step_edges = make_step_edges(builder, e);
   const auto target = builder.CreateString(e.target), compiler = builder.CreateString(e.compiler);
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots, operators, packed, step_operands);
+                             layers, placement_slots, operators, packed, step_operands, step_edges);
 }
 
 }  // namespace

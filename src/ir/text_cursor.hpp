@@ -2,6 +2,8 @@
 // names the column and what stands there.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -116,6 +118,24 @@ inline Result<std::string> Cursor::take_quoted() {
     position_ += 2;
   }
   return unexpected("a closing quote");
+}
+
+// What take_quoted reads: bytes that are not printable ASCII are written \xHH.
+inline std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+  return out;
 }
 
 }  // namespace peraxis::ir::text

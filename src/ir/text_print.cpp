@@ -21,28 +21,14 @@
 
 #include "base/hash.hpp"
 #include "ir/shape.hpp"
+#include "ir/text_cursor.hpp"
 #include "ir/text_fields.hpp"
 
 namespace peraxis::ir {
 
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte >= 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-  return out;
-}
+using text::quoted;
 
 std::string field_text(float value) {
   return fmt::format("{:.9g}", value);

@@ -20,6 +20,7 @@
 #include <span>
 
 #include "ir/operands.hpp"
+#include "lower/layer_tasks.hpp"
 #include "lower/layouts.hpp"
 #include "lower/packed_input.hpp"
 #include "lower/parts.hpp"
@@ -33,204 +34,10 @@ using namespace rk3588;
 using requant::ChannelParams;
 using requant::ChannelSet;
 
-// The stored weights of the operator, in the int8 domain.
-struct Weights {
-  const uint8_t* data;
-  int64_t out_c, in_c, kernel_h, kernel_w;
-  int64_t offset;  // 128 for uint8
-  bool depthwise;  // stored as [kh][kw][out]
-  // Transposed: rows and columns of the kernel that the chip gets, turned by 180 degrees; else 0. Those
-  // beyond the stored ones have no effect.
-  int64_t turned_h, turned_w;
-
-  bool has(int64_t ky, int64_t kx) const {
-    return turned_h == 0 || (turned_h - 1 - ky < kernel_h && turned_w - 1 - kx < kernel_w);
-  }
-  // `in`: channel of the kernel's own.
-  int64_t at(int64_t out, int64_t ky, int64_t kx, int64_t in) const {
-    if (turned_h > 0) {
-      ky = turned_h - 1 - ky;
-      kx = turned_w - 1 - kx;
-    }
-    const int64_t index =
-        depthwise ? (ky * kernel_w + kx) * out_c + out : ((out * kernel_h + ky) * kernel_w + kx) * in_c + in;
-    return offset != 0 ? int64_t{data[index]} - offset : int64_t{static_cast<int8_t>(data[index])};
-  }
-};
-
-struct Context {
-  const Geometry& g;
-  const requant::Layer& layer;
-  const Weights& weights;
-  const InputCube& input;
-  const Cutting& cutting;
-  MemoryPlan& memory;
-  LoweredLayer& out;
-  int32_t shared_output;          // allocation of all regions; -1: one each
-  bool pack;                      // false: only shapes, addresses and sizes; constants stay empty
-  rk3588::SymbolicAddress place;  // of the first region, when it is given
-  const requant::ElementParams* sum = nullptr;
-  rk3588::SymbolicAddress addend = {};  // of the cube that is added, with `sum`
-};
-
-// One run of tasks: a packed weight array, its operands, and a range of output slots.
-struct Program {
-  TaskShape shape = TaskShape::Direct;
-  int64_t first_in_slot = 0;  // input channel slots it reads
-  int64_t in_channels = 0;    // multiple of 16
-  int64_t in_channels_real = 0;
-  int64_t first_out_slot = 0;                     // in its region
-  int64_t out_slots = 0;                          // whole groups
-  std::vector<const ChannelParams*> slot_params;  // [out_slots], null: dummy
-  std::vector<uint8_t> packed_weights;
-  int32_t region = 0, set = 0;
-  int64_t kernel_channels = 0;  // input channels that an output is a sum of
-  bool windows = false;         // cut_windows
-  bool copies = false;          // nothing of the layer's own is computed
-};
-
-ConvTask base_task(const Context& x, const Program& p, const Parts& parts, const Part& part,
-                   const DpuParams& dpu) {
-  const Geometry& g = part.g;
-  ConvTask task;
-  task.depthwise = p.shape == TaskShape::Depthwise;
-  task.in_width = g.in_w;
-  task.in_plane = parts.in_plane;
-  task.line = parts.line;
-  if (x.input.pitch > 0) {
-    task.packed = x.g.in_c;
-    task.line = x.input.pitch;
-    task.in_plane = x.g.in_rows() * x.input.pitch;
-  }
-  task.in_channels = p.in_channels;
-  task.in_channels_real = p.in_channels_real;
-  task.pad_left = g.pad_left;
-  task.pad_value = x.layer.z_in;
-  task.kernel_width = g.kernel_w;
-  task.kernel_height = g.kernel_h;
-  task.stride_x = g.stride_w;
-  task.stride_y = g.stride_h;
-  task.dilation_x = g.dilation_w;
-  task.dilation_y = g.dilation_h;
-  task.insert_x = g.insert_w;
-  task.insert_y = g.insert_h;
-  task.weight_zero_point = dpu.int32_output ? 0 : x.layer.z_w;
-  task.out_width = g.out_w;
-  task.out_plane = parts.out_plane;
-  task.data_banks = parts.tiling.data_banks;
-  task.weight_banks = parts.tiling.weight_banks;
-  task.dpu = dpu;
-  if (x.sum != nullptr) {
-    const requant::ElementParams& sum = *x.sum;
-    AddedTensor added;
-    added.plane = parts.out_plane;
-    added.factor = sum.factor;
-    // BS counts from the lower end of the convolution's range, the sum from its zero point.
-    added.constant = (dpu.out_offset + sum.addend) * sum.factor;
-    added.offset = sum.operand_offset;
-    added.operand_factor = sum.operand_factor;
-    added.relu = sum.relu;
-    added.out_scale = sum.scale;
-    added.out_shift = sum.shift;
-    added.out_offset = sum.offset;
-    task.added = added;
-  }
-  return task;
-}
-
-// The first byte of a tile's first row.
-int64_t input_offset(const Context& x, const Parts& parts, const Part& part, const RowTile& rows,
-                     int64_t first_atom) {
-  if (x.input.pitch > 0) return (part.in_first / part.g.in_w + rows.in_first) * x.input.pitch * x.g.in_c;
-  const int64_t line = parts.line > 0 ? parts.line : part.g.in_w;
-  return (first_atom + part.in_first + rows.in_first * line) * kAtomBytes;
-}
-
-Status emit_program(const Context& x, Program&& p, const DpuParams& dpu, const Parts& parts) {
-  const bool depthwise = p.shape == TaskShape::Depthwise;
-  const Tiling& tiling = parts.tiling;
-  const int64_t taps = parts.parts.front().g.kernel_h * parts.parts.front().g.kernel_w;
-  const int32_t weights = x.memory.add_constant(std::move(p.packed_weights));
-  int32_t operands = -1;
-  const int64_t operand_bytes = dpu.records() ? kOperandRecordBytes / kOperandRecordChannels : 4;
-  if (!dpu.int32_output)
-    operands = x.memory.add_constant(x.pack ? pack_operands(p.slot_params, dpu.records(), x.layer.z_w)
-                                            : std::vector<uint8_t>());
-  const Region& region = x.out.regions[static_cast<size_t>(p.region)];
-  const int64_t slots_per_atom = dpu.int32_output ? 4 : kAtomBytes;
-
-  for (int64_t first = 0; first < p.out_slots; first += tiling.channels_per_task) {
-    const int64_t slots = std::min(tiling.channels_per_task, p.out_slots - first);
-    const auto params =
-        std::span(p.slot_params).subspan(static_cast<size_t>(first), static_cast<size_t>(slots));
-    const auto real = static_cast<int32_t>(slots - std::ranges::count(params, nullptr));
-    // Between slots without a channel none may count as a dummy (docs/hardware/wdma.md#dummy-channels).
-    const bool gaps = std::find(params.begin(), params.begin() + real, nullptr) != params.begin() + real;
-    // A depthwise task reads the channels it computes.
-    const int64_t in_atom = (p.first_in_slot + (depthwise ? first : 0)) / kAtomBytes * parts.in_plane;
-    const int64_t out_atom = (p.first_out_slot + first) / slots_per_atom * parts.out_plane;
-    bool loaded = false;
-    for (const Part& part : parts.parts)
-      for (RowTile rows : part.rows) {
-        ConvTask task = base_task(x, p, parts, part, dpu);
-        if (depthwise) {
-          task.in_channels = std::min(slots, p.in_channels - first);
-          task.in_channels_real = std::clamp<int64_t>(p.in_channels_real - first, 1, task.in_channels);
-        }
-        task.in_height = rows.in_rows;
-        task.pad_top = rows.pad_top;
-        task.input = {x.input.address.allocation,
-                      x.input.address.offset + input_offset(x, parts, part, rows, in_atom)};
-        task.kernels = depthwise ? 1 : slots;
-        task.weight_bytes_per_kernel = taps * task.in_channels;
-        task.weight_bytes = task.weight_bytes_per_kernel * task.kernels;
-        task.weights = {weights, depthwise ? taps * first : taps * p.in_channels * first};
-        task.weight_reuse = tiling.weights_resident && loaded;
-        loaded = true;
-        task.out_height = rows.rows;
-        task.out_channels = slots;
-        task.out_channels_real = gaps ? slots : std::max<int64_t>(real, 1);
-        const int64_t first_byte = (out_atom + part.out_first + rows.first * part.g.out_w) * kAtomBytes;
-        task.output = {region.allocation, region.offset + first_byte};
-        if (task.added) task.added->address = {x.addend.allocation, x.addend.offset + first_byte};
-        task.operands = {operands, operand_bytes * first};
-        // Windows as lines: the part is one row of outputs, whatever the task calls it.
-        rows.first = part.first_row + (p.windows ? 0 : rows.first);
-        if (p.windows) rows.rows = 1;
-        x.out.tasks.push_back({task, p.shape, rows, p.copies ? 0 : real, p.set, p.kernel_channels});
-      }
-  }
-  return {};
-}
-
-Status emit_program(const Context& x, Program&& p, const DpuParams& dpu) {
-  const Parts parts = PERAXIS_TRY(cut({x.g, p.in_channels, p.out_slots, p.shape == TaskShape::Depthwise,
-                                       false, x.input.pitch > 0 ? x.g.in_c : 0},
-                                      x.cutting.limits));
-  return emit_program(x, std::move(p), dpu, parts);
-}
-
-// A region of its own, or behind the last one in the layer's shared allocation.
-void add_region(const Context& x, int64_t slots, int32_t element_bytes) {
-  Region region{-1, 0, x.g.out_rows(), x.g.out_w, slots, element_bytes};
-  if (x.place.allocation >= 0) {
-    region.allocation = x.place.allocation;
-    region.offset =
-        x.out.regions.empty() ? x.place.offset : x.out.regions.back().offset + x.out.regions.back().bytes();
-  } else if (x.shared_output >= 0) {
-    region.allocation = x.shared_output;
-    if (!x.out.regions.empty()) region.offset = x.out.regions.back().offset + x.out.regions.back().bytes();
-    x.memory.grow_activation(x.shared_output, region.bytes());
-  } else {
-    region.allocation = x.memory.add_activation(region.bytes());
-  }
-  x.out.regions.push_back(region);
-}
-
 Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) {
   const bool sums = set.dpu.int32_output && x.layer.z_w != 0;
   const auto count = static_cast<int64_t>(set.channels.size());
-  Program p;
+  TaskRun p;
   p.set = p.region = set_index;
   p.in_channels = x.input.layout.slots;
   p.in_channels_real = x.input.layout.slot_of.empty() ? x.g.in_c : x.input.layout.slots;
@@ -271,20 +78,20 @@ Status lower_direct(const Context& x, const ChannelSet& set, int32_t set_index) 
                                                [&](int64_t slot, int64_t, int64_t kx, int64_t in) {
                                                  return weight(slot, in / kAtomBytes, kx, in % kAtomBytes);
                                                });
-      return emit_program(x, std::move(p), set.dpu, *parts);
+      return add_tasks(x, std::move(p), set.dpu, *parts);
     }
   }
   if (x.pack)
     p.packed_weights = pack_direct_weights(p.out_slots, p.in_channels, x.g.kernel_h, x.g.kernel_w, weight);
-  return emit_program(x, std::move(p), set.dpu);
+  return add_tasks(x, std::move(p), set.dpu);
 }
 
 Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_index) {
   // The groups from the first to the last that hold a channel of the set; others in between are dummies.
   const int64_t first = set.channels.empty() ? 0 : set.channels.front() / kDepthwiseGroup * kDepthwiseGroup;
   const int64_t last = set.channels.empty() ? 1 : set.channels.back() + 1;
-  Program p;
-  p.shape = TaskShape::Depthwise;
+  TaskRun p;
+  p.shape = TaskKind::Depthwise;
   p.set = p.region = set_index;
   p.first_in_slot = first;
   p.out_slots = round_up(last, kDepthwiseGroup) - first;
@@ -305,7 +112,7 @@ Status lower_depthwise(const Context& x, const ChannelSet& set, int32_t set_inde
           return x.weights.at(first + slot, ky, kx, 0);
         });
   add_region(x, p.out_slots, 1);
-  return emit_program(x, std::move(p), set.dpu);
+  return add_tasks(x, std::move(p), set.dpu);
 }
 
 // Kernels of neighbouring groups, and the input channels those groups have.
@@ -348,8 +155,8 @@ Status lower_block(const Context& x, const ChannelSet& set, int32_t set_index, c
   const int64_t in = x.g.in_c / groups, out = x.g.out_c / groups;
   const auto count = static_cast<int64_t>(block.channels.size());
   const bool sums = set.dpu.int32_output && x.layer.z_w != 0;  // a kernel of ones for every group
-  Program p;
-  p.shape = TaskShape::BlockDiagonal;
+  TaskRun p;
+  p.shape = TaskKind::BlockDiagonal;
   p.set = p.region = set_index;
   p.first_in_slot = block.first_in;
   p.in_channels = round_up(block.last_in, kAtomBytes) - block.first_in;
@@ -380,7 +187,7 @@ Status lower_block(const Context& x, const ChannelSet& set, int32_t set_index, c
   };
   if (x.pack)
     p.packed_weights = pack_direct_weights(slots, p.in_channels, x.g.kernel_h, x.g.kernel_w, weight);
-  return emit_program(x, std::move(p), set.dpu);
+  return add_tasks(x, std::move(p), set.dpu);
 }
 
 // Blocks of up to `most` kernels.
@@ -411,7 +218,13 @@ Status lower_grouped(const Context& x, const ChannelSet& set, int32_t set_index)
     MemoryPlan scratch;
     LoweredLayer trial;
     trial.channels.resize(x.out.channels.size());
-    const Context y{x.g, x.layer, x.weights, x.input, x.cutting, scratch, trial, -1, false, {}};
+    const Context y{.g = x.g,
+                    .layer = x.layer,
+                    .weights = x.weights,
+                    .input = x.input,
+                    .cutting = x.cutting,
+                    .memory = scratch,
+                    .out = trial};
     if (const Status fits = lower_blocks(y, set, 0, most); !fits) {
       // Blocks too large for CBUF are no candidate.
       if (fits.error().code != ErrorCode::Unsupported) return fits;
@@ -439,8 +252,8 @@ Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
     LoweredLayer copy;
     const int64_t ky = g.kernel_h - 1 - (g.kernel_h > 1 ? margin.top : 0);
     const int64_t kx = g.kernel_w - 1 - (g.kernel_w > 1 ? margin.left : 0);
-    Program p;
-    p.shape = TaskShape::Depthwise;
+    TaskRun p;
+    p.shape = TaskKind::Depthwise;
     p.copies = true;
     p.in_channels = p.in_channels_real = cube.layout.slots;
     p.out_slots = round_up(cube.layout.slots, kDepthwiseGroup);
@@ -450,9 +263,16 @@ Result<InputCube> copy_with_margin(const Context& x, const Margin& margin) {
           p.in_channels, g.kernel_h, g.kernel_w,
           [&](int64_t, int64_t y, int64_t w) -> int64_t { return y == ky && w == kx ? 1 : 0; });
     const int64_t slots = p.out_slots;
-    const Context y{g, identity, x.weights, cube, x.cutting, x.memory, copy, -1, x.pack, {}};
+    const Context y{.g = g,
+                    .layer = identity,
+                    .weights = x.weights,
+                    .input = cube,
+                    .cutting = x.cutting,
+                    .memory = x.memory,
+                    .out = copy,
+                    .pack = x.pack};
     add_region(y, slots, 1);
-    PERAXIS_TRY(emit_program(y, std::move(p), {}));
+    PERAXIS_TRY(add_tasks(y, std::move(p), {}));
     std::ranges::move(copy.tasks, std::back_inserter(x.out.tasks));
     cube.address = {copy.regions[0].allocation, 0};
   }
@@ -491,10 +311,10 @@ int64_t output_slots(const Geometry& g) {
   return round_up(g.out_c, g.depthwise ? kDepthwiseGroup : kKernelGroup);
 }
 
-Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, const InputCube& input,
-                                       const Cutting& cutting, MemoryPlan& memory, bool pack,
-                                       rk3588::SymbolicAddress output, rk3588::SymbolicAddress addend) {
+Result<LoweredLayer> lower_convolution(const LayerRequest& request, MemoryPlan& memory) {
+  const ir::Graph& graph = request.graph;
+  const size_t op = request.op;
+  const requant::LayerParams& params = request.params;
   const Geometry own = geometry(graph, op);
   const Margin margin = margin_of(own);
   const Geometry g = with_margin(own, margin);
@@ -513,24 +333,31 @@ Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const 
                         transposed ? g.kernel_w : 0};
   LoweredLayer out;
   out.channels.resize(static_cast<size_t>(g.out_c));
-  const bool together = params.host == requant::HostWork::Gather && output.allocation < 0;
-  InputCube cube = input;
+  const bool together = params.host == requant::HostWork::Gather && request.output.allocation < 0;
+  InputCube cube = request.input;
   if (margin.any()) {
-    const Context whole{own, layer, weights, input, cutting, memory, out, -1, pack, {}};
+    const Context whole{.g = own,
+                        .layer = request.layer,
+                        .weights = weights,
+                        .input = request.input,
+                        .cutting = request.cutting,
+                        .memory = memory,
+                        .out = out,
+                        .pack = request.pack};
     cube = PERAXIS_TRY(copy_with_margin(whole, margin));
   }
-  const Context x{g,
-                  layer,
-                  weights,
-                  cube,
-                  cutting,
-                  memory,
-                  out,
-                  together ? memory.add_activation(0) : -1,
-                  pack,
-                  output,
-                  params.sum ? &*params.sum : nullptr,
-                  addend};
+  const Context x{.g = g,
+                  .layer = request.layer,
+                  .weights = weights,
+                  .input = cube,
+                  .cutting = request.cutting,
+                  .memory = memory,
+                  .out = out,
+                  .shared_output = together ? memory.add_activation(0) : -1,
+                  .pack = request.pack,
+                  .place = request.output,
+                  .sum = params.sum ? &*params.sum : nullptr,
+                  .addend = request.addend};
   for (size_t s = 0; s < params.sets.size(); ++s) {
     const ChannelSet& set = params.sets[s];
     const auto index = static_cast<int32_t>(s);

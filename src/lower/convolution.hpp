@@ -15,24 +15,13 @@
 
 namespace peraxis::lower {
 
-enum class TaskShape : uint8_t { Direct, Depthwise, BlockDiagonal };
-
 struct LoweredTask {
   rk3588::ConvTask task;
-  TaskShape shape = TaskShape::Direct;
+  TaskKind shape = TaskKind::Direct;  // Direct, Depthwise or BlockDiagonal
   RowTile rows;
   int32_t real_output_channels = 0;
   int32_t set = 0;
   int64_t kernel_channels = 0;  // input channels that an output is a sum of
-};
-
-// A cube the tasks write. Regions of one layer may lie one behind the other in one allocation.
-struct Region {
-  int32_t allocation = -1;
-  int64_t offset = 0;  // bytes
-  int64_t h = 0, w = 0, slots = 0;
-  int32_t element_bytes = 1;
-  int64_t bytes() const { return h * w * slots * element_bytes; }
 };
 
 struct ChannelSource {
@@ -42,7 +31,8 @@ struct ChannelSource {
 
 struct LoweredLayer {
   std::vector<LoweredTask> tasks;  // in chain order
-  std::vector<Region> regions;     // one a set; with HostWork::None the single region is the output tensor
+  // Cubes that the tasks write. Those of one layer may lie one behind the other in one allocation.
+  std::vector<Region> regions;  // one a set; with HostWork::None the single region is the output tensor
   std::vector<ChannelSource> channels;
 };
 
@@ -70,15 +60,24 @@ struct Cutting {
   const rk3588::CostConstants& cost;
 };
 
-// `pack` false: the same tasks with the same sizes, but the constants stay empty; for estimates. With
-// `output` the regions lie there, one behind the other; else they are new allocations. With params.sum the
-// tasks add the cube at `addend`, which has the output's shape, its channels in their order and, of dummy
-// channels, at least memory for as many slots as the output.
-Result<LoweredLayer> lower_convolution(const ir::Graph& graph, size_t op, const requant::Layer& layer,
-                                       const requant::LayerParams& params, const InputCube& input,
-                                       const Cutting& cutting, MemoryPlan& memory, bool pack = true,
-                                       rk3588::SymbolicAddress output = {},
-                                       rk3588::SymbolicAddress addend = {});
+// What is lowered, and where its data are.
+struct LayerRequest {
+  const ir::Graph& graph;
+  size_t op = 0;
+  const requant::Layer& layer;
+  const requant::LayerParams& params;
+  InputCube input;
+  Cutting cutting;
+  // False: the same tasks with the same sizes, but the constants stay empty; for estimates.
+  bool pack = false;
+  // Where the regions lie, one behind the other; nowhere: in new allocations.
+  rk3588::SymbolicAddress output = {};
+  // With params.sum: the cube that the tasks add. It has the output's shape, its channels in their order and,
+  // of dummy channels, at least memory for as many slots as the output.
+  rk3588::SymbolicAddress addend = {};
+};
+
+Result<LoweredLayer> lower_convolution(const LayerRequest& request, MemoryPlan& memory);
 
 // Channel slots of the cube a plain (one set, int8) layer writes: whole kernel groups.
 int64_t output_slots(const Geometry& geometry);

@@ -6,7 +6,6 @@
 
 #include "lower/pad.hpp"
 #include "lower/table.hpp"
-#include "lower/task_memory.hpp"
 #include "requant/fused_sum.hpp"
 #include "target/rk3588/limits.hpp"
 

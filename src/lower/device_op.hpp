@@ -80,7 +80,7 @@ Result<DeviceForm> refused(Error error);
 // The activations that the operator's tasks read, in order.
 std::vector<int32_t> device_inputs(const ir::Graph& graph, size_t op, const DeviceForm& form);
 
-// What becomes of channels that lie in slots of their own (lower/cube_layout.hpp).
+// What becomes of channels that lie in slots of their own (program/layout.hpp).
 enum class ChannelOrder : uint8_t {
   Plain,    // inputs must have channel c in slot c
   Kept,     // the output has every channel in the slot it has in the one input

@@ -79,6 +79,17 @@ Status MemoryPlan::place() {
   return {};
 }
 
+std::vector<program::Allocation> MemoryPlan::allocation_records() const {
+  std::vector<program::Allocation> out;
+  out.reserve(entries_.size());
+  for (const Entry& entry : entries_) {
+    const bool used = !entry.location.constant && entry.last >= 0;
+    out.push_back({entry.location.constant, entry.location.offset, entry.bytes, used ? entry.first : -1,
+                   used ? entry.last : -1, 0});
+  }
+  return out;
+}
+
 int64_t MemoryPlan::peak_live_bytes() const {
   int32_t steps = 0;
   for (const Entry& entry : entries_) steps = std::max(steps, entry.last + 1);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "program/program.hpp"
 
 namespace peraxis::lower {
 
@@ -39,6 +40,8 @@ class MemoryPlan {
 
   Location location(int32_t allocation) const { return entries_[static_cast<size_t>(allocation)].location; }
   int64_t activation_bytes() const { return activation_bytes_; }
+  // Of the program: every allocation as it was placed, without hashes.
+  std::vector<program::Allocation> allocation_records() const;
   std::vector<uint8_t> take_constants() { return std::move(constants_); }
   // Bytes of all activations alive at the busiest step: the floor of any plan.
   int64_t peak_live_bytes() const;

@@ -139,6 +139,7 @@ Status CoreJob::execute(uint32_t enable, Context& context) {
 }
 
 Status CoreJob::step() {
+  if (options_.before_task) PERAXIS_TRY(options_.before_task(kick_.core, index_));
   file_.begin_task();
   const Fetched fetched = PERAXIS_TRY(fetch(program_, index_, kick_.core, memory_, file_));
   commands_.push_back({program_.address, program_.address + fetched.words * kWordBytes});

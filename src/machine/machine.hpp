@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ struct Options {
   bool plain = false;  // the obvious way through a task instead of the fast one; same results
   // A task with more multiplications is refused: bounds the time of hostile programs.
   int64_t max_task_macs = int64_t{1} << 40;
+  // Asked before each task, if given: an error ends the job there.
+  std::function<Status(int32_t core, int32_t task)> before_task = nullptr;
 };
 
 // One job: a chain of `tasks` programs, as the kernel would start it.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,10 +14,34 @@
 
 namespace peraxis::machine {
 
+// Bytes with a mark for each: written or not. Memories of several jobs may map the same block: side by side
+// when all only read it, else in turns.
+class MarkedBytes {
+ public:
+  // `bytes` must outlive the block and may not be empty.
+  MarkedBytes(std::span<uint8_t> bytes, std::string name);
+
+  std::span<uint8_t> bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+  // A range outside the block is the caller's mistake and changes nothing.
+  void mark_written(int64_t offset, int64_t size);
+
+ private:
+  friend class Memory;
+  void set_flags(int64_t offset, int64_t size, bool value, int64_t time);
+
+  std::span<uint8_t> bytes_;
+  std::string name_;
+  std::vector<uint64_t> flags_;  // one bit a byte
+  std::vector<int64_t> stamps_;  // by page: the clock at its last change
+  int64_t changed_ = 0;          // the latest of them
+};
+
 class Memory {
  public:
   // `bytes` must outlive the memory. Buffers may not overlap nor reach beyond 4 GiB.
   Status map(uint32_t address, std::span<uint8_t> bytes, std::string name);
+  Status map(uint32_t address, std::shared_ptr<MarkedBytes> block);
   // Forgets the buffer that begins there.
   void unmap(uint32_t address);
   // Takes away all buffers.
@@ -44,11 +69,9 @@ class Memory {
  private:
   struct Buffer {
     int64_t address = 0;
-    std::span<uint8_t> bytes;
-    std::string name;
-    std::vector<uint64_t> flags;  // one bit a byte
-    std::vector<int64_t> stamps;  // by page: the clock at its last change
-    int64_t end() const { return address + static_cast<int64_t>(bytes.size()); }
+    std::shared_ptr<MarkedBytes> block;
+    int64_t mapped = 0;  // the clock at that moment
+    int64_t end() const { return address + static_cast<int64_t>(block->bytes().size()); }
   };
   const Buffer* find(int64_t address, int64_t size) const;
   Buffer* find(int64_t address, int64_t size);

@@ -197,6 +197,7 @@ Result<LayerCandidates> LayerCandidates::create(const Network& network, size_t o
   const auto histogram = network.options.histograms.find(static_cast<int32_t>(op));
   if (histogram != network.options.histograms.end())
     PERAXIS_TRY(requant::set_histograms(out.layer_, histogram->second));
+  requant::keep_thresholds(out.layer_);
   return out;
 }
 
@@ -211,8 +212,14 @@ Result<Candidate> LayerCandidates::make(Strategy strategy, const StrategyOptions
   const auto tensor = static_cast<size_t>(ir::conv_operands(network_->graph.ops[op_]).input);
   const lower::InputCube input = network_->packed[tensor] ? lower::packed_input(geometry_, {0, 0})
                                                           : lower::plain_input(geometry_, {0, 0});
-  const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-      network_->graph, op_, layer_, out.params, input, {planning.limits, planning.cost}, scratch, false));
+  const lower::LoweredLayer lowered =
+      PERAXIS_TRY(lower::lower_convolution({.graph = network_->graph,
+                                            .op = op_,
+                                            .layer = layer_,
+                                            .params = out.params,
+                                            .input = input,
+                                            .cutting = {planning.limits, planning.cost}},
+                                           scratch));
   std::optional<Cost> penalty;  // what the readers pay for the sets where they lie
   if (out.params.host == requant::HostWork::Gather)
     penalty =

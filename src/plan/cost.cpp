@@ -2,15 +2,6 @@
 
 namespace peraxis::plan {
 
-void Cost::add(const Cost& other) {
-  tasks += other.tasks;
-  mac_cycles += other.mac_cycles;
-  bytes += other.bytes;
-  host_values += other.host_values;
-  npu_ms += other.npu_ms;
-  host_ms += other.host_ms;
-}
-
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants) {
   Cost cost;

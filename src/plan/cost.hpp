@@ -8,6 +8,7 @@
 
 #include "lower/convolution.hpp"
 #include "lower/device_op.hpp"
+#include "program/cost.hpp"
 #include "target/rk3588/cost.hpp"
 
 namespace peraxis::plan {
@@ -31,17 +32,7 @@ struct Placing {
   }
 };
 
-struct Cost {
-  int64_t tasks = 0;
-  int64_t mac_cycles = 0;
-  int64_t bytes = 0;        // moved by the NPU's tasks
-  int64_t host_values = 0;  // copied, rescaled or requantized by the host after the tasks
-  double npu_ms = 0;        // estimate: per task the longer of multiplying and moving, and the per-task cost
-  double host_ms = 0;       // estimate
-
-  double ms() const { return npu_ms + host_ms; }
-  void add(const Cost& other);
-};
+using program::Cost;
 
 Cost layer_cost(const lower::LoweredLayer& lowered, const lower::Geometry& geometry, requant::HostWork host,
                 const rk3588::CostConstants& constants);

@@ -152,9 +152,14 @@ class Fuser {
                   "{:.2g} % of the sums would be expected to differ, up to {:.2g} % are taken", 100 * after,
                   100 * most);
     lower::MemoryPlan scratch;
-    const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-        graph_, layer->op, layer->layer, out.sum.params, lower::plain_input(layer->geometry, {0, 0}),
-        {options.limits, options.cost}, scratch, false));
+    const lower::LoweredLayer lowered =
+        PERAXIS_TRY(lower::lower_convolution({.graph = graph_,
+                                              .op = layer->op,
+                                              .layer = layer->layer,
+                                              .params = out.sum.params,
+                                              .input = lower::plain_input(layer->geometry, {0, 0}),
+                                              .cutting = {options.limits, options.cost}},
+                                             scratch));
     out.cost = layer_cost(lowered, layer->geometry, requant::HostWork::None, options.cost);
     const Cost alone =
         PERAXIS_TRY(device_cost(graph_, index, network_.forms[index], plain_placing(graph_), options.cost));

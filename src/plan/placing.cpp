@@ -4,6 +4,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
+#include "lower/output_layouts.hpp"
 #include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
@@ -151,9 +152,14 @@ class Placer {
     lower::InputCube input =
         in.plain() ? lower::plain_input(layer.geometry, {0, 0}) : lower::InputCube{{0, 0}, in};
     if (placing_.is_packed(tensor)) input = lower::packed_input(layer.geometry, {0, 0});
-    const lower::LoweredLayer lowered = PERAXIS_TRY(
-        lower::lower_convolution(graph_, layer.op, layer.layer, layer.params, input,
-                                 {network_.options.limits, network_.options.cost}, scratch_, false));
+    const lower::LoweredLayer lowered =
+        PERAXIS_TRY(lower::lower_convolution({.graph = graph_,
+                                              .op = layer.op,
+                                              .layer = layer.layer,
+                                              .params = layer.params,
+                                              .input = input,
+                                              .cutting = {network_.options.limits, network_.options.cost}},
+                                             scratch_));
     const int32_t output = graph_.ops[layer.last_op()].outputs[0];
     layout(output) = lower::plain_layout(layer.geometry.out_c);
     written(output) = layer.params.host == requant::HostWork::None ? lower::output_slots(layer.geometry)
@@ -181,47 +187,43 @@ class Placer {
       if (const int64_t slots = layout(t).slots; slots > rk3588::kMaxCubeChannels)
         return fail(ErrorCode::Unsupported, "'{}' lies in {} slots, a cube has up to {}",
                     graph_.tensor(t).name, slots, rk3588::kMaxCubeChannels);
-    switch (lower::channel_order(graph_, index, plan_.forms[index])) {
+    const lower::DeviceForm& form = plan_.forms[index];
+    const ChannelOrder order = lower::channel_order(graph_, index, form);
+    if (order == ChannelOrder::Joined) {
+      place_join(index);
+      written(op.outputs[0]) = lower::round_up(layout(op.outputs[0]).slots, form.slot_group);
+      return {};
+    }
+    std::vector<Layout> inputs;
+    for (const int32_t t : lower::device_inputs(graph_, index, form)) inputs.push_back(layout(t));
+    std::vector<lower::OutputLayout> outputs = lower::output_layouts(graph_, index, form, inputs);
+    for (size_t i = 0; i < outputs.size(); ++i) layout(op.outputs[i]) = std::move(outputs[i].layout);
+    written(op.outputs[0]) = written_slots(index, order, inputs);
+    return {};
+  }
+
+  // Slots that the operator's tasks write of its output; 0: it has no tasks.
+  int64_t written_slots(size_t index, ChannelOrder order, const std::vector<Layout>& inputs) {
+    const int32_t output = graph_.ops[index].outputs[0];
+    const int64_t group = plan_.forms[index].slot_group;
+    switch (order) {
+      case ChannelOrder::Parts:
+      case ChannelOrder::Flat:
+        return 0;
       case ChannelOrder::Plain:
       case ChannelOrder::Ordered:
-        layout(op.outputs[0]) = plain_layout_of(graph_, op.outputs[0]);
-        written(op.outputs[0]) =
-            lower::round_up(ir::nhwc(graph_.tensor(op.outputs[0])).c, plan_.forms[index].slot_group);
-        return {};
-      case ChannelOrder::Kept:
-        layout(op.outputs[0]) = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
-        break;
-      case ChannelOrder::Parts: {
-        const Layout whole = layout(lower::device_inputs(graph_, index, plan_.forms[index]).front());
-        const std::vector<int64_t> views = lower::device_views(graph_, index);
-        for (size_t i = 0; i < views.size(); ++i)
-          layout(op.outputs[i]) =
-              lower::channel_range(whole, views[i], ir::nhwc(graph_.tensor(op.outputs[i])).c).layout;
-        return {};  // nothing is written
-      }
-      case ChannelOrder::Flat: {
-        const ir::Nhwc in = ir::nhwc(graph_.tensor(op.inputs[0]));
-        layout(op.outputs[0]) = lower::flat_layout(layout(op.inputs[0]), pixels(in), in.c);
-        return {};  // as above
-      }
+        return lower::round_up(ir::nhwc(graph_.tensor(output)).c, group);
       case ChannelOrder::Stacked: {
-        std::vector<Layout> parts;
-        parts.reserve(op.inputs.size());
-        for (const int32_t t : op.inputs) parts.push_back(layout(t));
-        layout(op.outputs[0]) = lower::stacked_layout(parts, ir::nhwc(graph_.tensor(op.outputs[0])).c);
         // Equal layouts are copied as they are; a convolution that puts others in order writes whole groups.
         const bool copied =
-            std::ranges::all_of(parts, [&](const Layout& part) { return part == parts.front(); });
-        written(op.outputs[0]) =
-            lower::round_up(layout(op.outputs[0]).slots, copied ? kAtomBytes : plan_.forms[index].slot_group);
-        return {};
+            std::ranges::all_of(inputs, [&](const Layout& part) { return part == inputs.front(); });
+        return lower::round_up(layout(output).slots, copied ? kAtomBytes : group);
       }
+      case ChannelOrder::Kept:
       case ChannelOrder::Joined:
-        place_join(index);
         break;
     }
-    written(op.outputs[0]) = lower::round_up(layout(op.outputs[0]).slots, plan_.forms[index].slot_group);
-    return {};
+    return lower::round_up(layout(output).slots, group);
   }
 
   // The parts of one tensor lie as it does only when it is written there. Copied one by one, they would leave

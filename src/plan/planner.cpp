@@ -84,6 +84,7 @@ class Planner {
     PERAXIS_TRY(fuse_sums(network, plan));
     if (adjust(PERAXIS_TRY(place_tensors(network, plan)))) return std::nullopt;
     sum_up(network, plan);
+    for (LayerPlan& layer : plan.layers) requant::drop_thresholds(layer.layer);
     return plan;
   }
 

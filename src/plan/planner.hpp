@@ -48,7 +48,9 @@ struct PlannerOptions {
   bool packed_input = true;
   // An ADD behind a convolution in the convolution's tasks (plan/fused_sums.hpp), where not exact.
   bool fused_adds = true;
-  bool pareto = false;  // also walk on to exact everywhere, for Plan::pareto
+  bool cubes_on_cpu = true;  // CPU operators read and write cubes; false: dense host arrays only
+  int64_t memory_gap = 0;    // for tests: lower::MemoryPlan::keep_apart
+  bool pareto = false;       // also walk on to exact everywhere, for Plan::pareto
   // Calibration by operator: how often each output value was seen, [channel][256] (requant::set_histograms).
   std::map<int32_t, std::vector<int64_t>> histograms;
   // Calibration of operators that are functions of one or two 8-bit values, by operator: how often each

@@ -4,6 +4,7 @@
 
 #include "ir/operands.hpp"
 #include "lower/convolution.hpp"
+#include "lower/output_layouts.hpp"
 #include "lower/tiling.hpp"
 #include "plan/placing.hpp"
 #include "target/rk3588/limits.hpp"
@@ -54,8 +55,14 @@ class Penalty {
     const PlannerOptions& options = network_.options;
     const auto cost_with = [&](const lower::InputCube& input) -> Result<Cost> {
       lower::MemoryPlan scratch;
-      const lower::LoweredLayer lowered = PERAXIS_TRY(lower::lower_convolution(
-          network_.graph, op, {}, params, input, {options.limits, options.cost}, scratch, false));
+      const lower::LoweredLayer lowered =
+          PERAXIS_TRY(lower::lower_convolution({.graph = network_.graph,
+                                                .op = op,
+                                                .layer = {},
+                                                .params = params,
+                                                .input = input,
+                                                .cutting = {options.limits, options.cost}},
+                                               scratch));
       return layer_cost(lowered, g, params.host, options.cost);
     };
     auto plain = cost_with(lower::plain_input(g, {0, 0})), scattered = cost_with({{0, 0}, layout});
@@ -103,19 +110,14 @@ class Penalty {
         cost_.npu_ms += static_cast<double>(bytes) / network_.options.cost.bandwidth_gbs * 1e-6;
         return add_readers(op.outputs[0], layout);
       }
-      case ChannelOrder::Parts: {
-        const std::vector<int64_t> views = lower::device_views(graph, index);
-        for (size_t i = 0; i < views.size(); ++i) {
-          const int64_t count = ir::nhwc(graph.tensor(op.outputs[i])).c;
-          std::string why =
-              PERAXIS_TRY(add_readers(op.outputs[i], lower::channel_range(layout, views[i], count).layout));
+      case ChannelOrder::Parts:
+      case ChannelOrder::Flat: {
+        const auto outputs = lower::output_layouts(graph, index, network_.forms[index], {&layout, 1});
+        for (size_t i = 0; i < outputs.size(); ++i) {
+          std::string why = PERAXIS_TRY(add_readers(op.outputs[i], outputs[i].layout));
           if (!why.empty()) return why;
         }
         return std::string();
-      }
-      case ChannelOrder::Flat: {
-        const ir::Nhwc in = ir::nhwc(graph.tensor(tensor));
-        return add_readers(op.outputs[0], lower::flat_layout(layout, pixels(in), in.c));
       }
       case ChannelOrder::Stacked:  // the others are in order, or a task more puts all of them so
       case ChannelOrder::Ordered: {

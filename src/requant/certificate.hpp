@@ -7,16 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "program/program.hpp"
 #include "requant/strategy.hpp"
 
 namespace peraxis::requant {
 
-struct ChannelCertificate {
-  int64_t acc_min = 0, acc_max = 0;  // reachable accumulators, from weights, bias and zero points
-  int64_t differing = 0;             // of those, with another output
-  int32_t max = 0;                   // largest difference, LSB
-  double expected = 0;               // share of outputs expected to differ (OutputDensity)
-};
+using program::ChannelCertificate;
 
 struct LayerCertificate {
   std::vector<ChannelCertificate> channels;

@@ -121,6 +121,7 @@ int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc
 }
 
 std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel) {
+  if (channel.thresholds != nullptr) return *channel.thresholds;
   std::vector<int64_t> thresholds(static_cast<size_t>(layer.high - layer.low));
   const int64_t first = channel.acc_min(), last = channel.acc_max() + 1;
   int64_t from = first;
@@ -152,6 +153,16 @@ std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& cha
     thresholds[i] = from = low;
   }
   return thresholds;
+}
+
+void keep_thresholds(Layer& layer) {
+  for (Channel& channel : layer.channels)
+    if (!channel.wraps && !channel.constant)
+      channel.thresholds = std::make_shared<const std::vector<int64_t>>(reference_thresholds(layer, channel));
+}
+
+void drop_thresholds(Layer& layer) {
+  for (Channel& channel : layer.channels) channel.thresholds.reset();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Channel {
   int32_t constant_value = 0;
   // Calibrated share of outputs at value q - (-128), 256 entries summing to 1; empty: the default model.
   std::vector<float> histogram;
+  // reference_thresholds, when keep_thresholds has found them; nothing of the channel changes after that.
+  std::shared_ptr<const std::vector<int64_t>> thresholds;
 
   int64_t acc_min() const { return raw_min + addend; }
   int64_t acc_max() const { return raw_max + addend; }
@@ -84,5 +87,9 @@ int32_t reference_output(const Layer& layer, const Channel& channel, int64_t acc
 // thresholds[i] = the smallest accumulator in [acc_min, acc_max + 1] whose reference output is at least
 // low + 1 + i; acc_max + 1 where none is. high - low entries. The channel must not wrap.
 std::vector<int64_t> reference_thresholds(const Layer& layer, const Channel& channel);
+// They are asked for by every strategy and every certificate of a layer: finds them once, for all channels
+// that do not wrap, or lets go of them.
+void keep_thresholds(Layer& layer);
+void drop_thresholds(Layer& layer);
 
 }  // namespace peraxis::requant

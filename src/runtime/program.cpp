@@ -71,7 +71,8 @@ Result<device::Buffer> filled(const exe::Buffer& source, device::Device& device)
 
 // Whether the 32-bit addresses of the device have room for a session, `with_constants` or beside them.
 Status check_room(const exe::Executable& executable, const device::Device& device, bool with_constants) {
-  constexpr int64_t kAddresses = int64_t{1} << 32;
+  const std::optional<device::AddressSpace> space = device.address_space();
+  if (!space) return {};  // its allocations will say
   int64_t needed = 0;
   std::string sizes;
   for (const exe::Buffer& buffer : executable.buffers) {
@@ -79,12 +80,10 @@ Status check_room(const exe::Executable& executable, const device::Device& devic
     needed += buffer.size;
     sizes += fmt::format("{}'{}' {}", sizes.empty() ? "" : ", ", buffer.name, buffer.size);
   }
-  const int64_t used = device.used_bytes();
-  if (used <= kAddresses && needed <= kAddresses - used) return {};
+  if (space->used <= space->bytes && needed <= space->bytes - space->used) return {};
   return fail(ErrorCode::OutOfMemory,
-              "'{}' needs {} bytes on device '{}' ({}), of the {} bytes that 32-bit addresses reach {} are "
-              "taken",
-              executable.model, needed, device.name(), sizes, kAddresses, used);
+              "'{}' needs {} bytes on device '{}' ({}), of its {} bytes of addresses {} are taken",
+              executable.model, needed, device.name(), sizes, space->bytes, space->used);
 }
 
 }  // namespace
@@ -117,7 +116,7 @@ Status Program::load_constants() {
     constants_.emplace_back();
     if (source.kind != exe::BufferKind::Constants || source.size == 0) continue;
     constants_.back() = PERAXIS_TRY(filled(source, device_));
-    PERAXIS_TRY(device_.sync_to_device(constants_.back(), 0, source.size));
+    PERAXIS_TRY(device_.end_cpu_access(constants_.back(), 0, source.size));
     std::vector<uint8_t>().swap(source.data);  // on the device now
   }
   if (!commands_buffer(executable_) && (!executable_.relocations.empty() || !executable_.tasks.empty()))
@@ -136,7 +135,7 @@ Result<std::vector<device::Buffer>> Program::session_buffers() const {
   }
   if (const std::optional<size_t> commands = commands_buffer(executable_)) {
     PERAXIS_TRY(patch(executable_, buffers, *commands));
-    PERAXIS_TRY(device_.sync_to_device(buffers[*commands], 0, executable_.buffers[*commands].size));
+    PERAXIS_TRY(device_.end_cpu_access(buffers[*commands], 0, executable_.buffers[*commands].size));
   }
   return buffers;
 }

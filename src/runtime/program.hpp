@@ -10,7 +10,6 @@
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
 #include "num/reference.hpp"
-#include "runtime/schedule.hpp"
 #include "runtime/session.hpp"
 
 namespace peraxis::runtime {
@@ -24,11 +23,8 @@ std::optional<size_t> commands_buffer(const exe::Executable& executable);
 // What sessions share.
 class Program {
  public:
-  Program(exe::Executable executable, ir::Graph graph, Schedule schedule, device::Device& device)
-      : executable_(std::move(executable)),
-        graph_(std::move(graph)),
-        schedule_(std::move(schedule)),
-        device_(device) {}
+  Program(exe::Executable executable, ir::Graph graph, device::Device& device)
+      : executable_(std::move(executable)), graph_(std::move(graph)), device_(device) {}
 
   // Puts the constants on the device and lets go of their data.
   Status load_constants();
@@ -37,13 +33,11 @@ class Program {
 
   const exe::Executable& executable() const { return executable_; }
   const ir::Graph& graph() const { return graph_; }
-  const Schedule& schedule() const { return schedule_; }
   device::Device& device() const { return device_; }
 
  private:
   exe::Executable executable_;
   ir::Graph graph_;
-  Schedule schedule_;
   device::Device& device_;
   std::vector<device::Buffer>
       constants_;  // by buffer of the executable; no bytes where it is of another kind

@@ -3,13 +3,14 @@
 // long as the session. Only the bytes a step touches are synchronized with the device.
 #include "runtime/session.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "kernels/view.hpp"
+#include "runtime/check.hpp"
 #include "runtime/layout.hpp"
 #include "runtime/program.hpp"
-#include "runtime/schedule.hpp"
 
 namespace peraxis::runtime {
 namespace {
@@ -35,7 +36,6 @@ class SessionImpl final : public Session {
       : program_(std::move(program)),
         executable_(program_->executable()),
         graph_(program_->graph()),
-        schedule_(program_->schedule()),
         buffers_(std::move(buffers)),
         device_(program_->device()),
         options_(std::move(options)),
@@ -64,6 +64,7 @@ class SessionImpl final : public Session {
   Status run_host_step(const exe::Step& step);
   Status run_job(const exe::Step& step);
   Status run_tasks(int32_t first, int32_t count);
+  void count_macs(std::span<const exe::Task> tasks, const device::Fence& fence);
   Status observe_complete(size_t step);
   Status observe_cube(int32_t placement);
   void observe_array(int32_t tensor);
@@ -84,22 +85,21 @@ class SessionImpl final : public Session {
         static_cast<size_t>(p.cube.offset), static_cast<size_t>(placement_bytes(p)));
   }
   Status sync_to(const exe::Placement& p) {
-    return device_.sync_to_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+    return device_.end_cpu_access(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
                                   placement_bytes(p));
   }
   Status sync_from(const exe::Placement& p) {
-    return device_.sync_from_device(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
+    return device_.begin_cpu_access(buffers_[static_cast<size_t>(p.cube.buffer)], p.cube.offset,
                                     placement_bytes(p));
   }
   Status sync_from(const exe::Cube& cube) {
-    return device_.sync_from_device(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
+    return device_.begin_cpu_access(buffers_[static_cast<size_t>(cube.buffer)], cube.offset,
                                     cube_bytes(cube));
   }
 
   std::shared_ptr<const Program> program_;
   const exe::Executable& executable_;  // parts of the program
   const ir::Graph& graph_;
-  const Schedule& schedule_;
   std::vector<device::Buffer> buffers_;
   device::Device& device_;
   SessionOptions options_;
@@ -137,7 +137,7 @@ Result<std::vector<std::vector<uint8_t>>> SessionImpl::run(std::span<const std::
   PERAXIS_TRY(bind_inputs(inputs));
   for (size_t i = 0; i < executable_.steps.size(); ++i) {
     PERAXIS_TRY(run_step(i));
-    for (const int32_t tensor : schedule_.dead_after[i]) std::vector<uint8_t>().swap(array(tensor));
+    for (const int32_t tensor : executable_.steps[i].edges.frees) std::vector<uint8_t>().swap(array(tensor));
   }
   std::vector<std::vector<uint8_t>> outputs;
   for (const int32_t tensor : graph_.outputs)
@@ -170,7 +170,8 @@ Status SessionImpl::run_step(size_t index) {
 }
 
 Status SessionImpl::observe_complete(size_t step) {
-  for (const int32_t done : schedule_.complete_after_step[step]) PERAXIS_TRY(observe_cube(done));
+  for (const exe::Completion& done : executable_.steps[step].edges.completes)
+    PERAXIS_TRY(observe_cube(done.placement));
   return {};
 }
 
@@ -262,12 +263,10 @@ Status SessionImpl::run_job(const exe::Step& step) {
   const int32_t end = step.first_task + step.task_count;
   int32_t first = step.first_task;
   if (options_.observer) {
-    for (int32_t task = step.first_task; task < end; ++task) {
-      const std::vector<int32_t>& complete = schedule_.complete_after_task[static_cast<size_t>(task)];
-      if (complete.empty()) continue;
-      PERAXIS_TRY(run_tasks(first, task + 1 - first));
-      for (const int32_t done : complete) PERAXIS_TRY(observe_cube(done));
-      first = task + 1;
+    for (const exe::Completion& done : step.edges.completes) {
+      if (done.task >= first) PERAXIS_TRY(run_tasks(first, done.task + 1 - first));
+      first = std::max(first, done.task + 1);
+      PERAXIS_TRY(observe_cube(done.placement));
     }
   }
   return first < end ? run_tasks(first, end - first) : Status{};
@@ -276,22 +275,43 @@ Status SessionImpl::run_job(const exe::Step& step) {
 Status SessionImpl::run_tasks(int32_t first, int32_t count) {
   const std::span<const exe::Task> tasks(executable_.tasks.data() + first, static_cast<size_t>(count));
   const device::Buffer& commands = buffers_[static_cast<size_t>(*commands_buffer(executable_))];
-  std::vector<device::TaskEntry> entries;
+  device::Job job{.chains = {{.tasks = {}, .core = options_.core}},
+                  .reads = {},
+                  .writes = {},
+                  .timeout = options_.job_timeout};
   for (const exe::Task& task : tasks)
-    entries.push_back({static_cast<uint32_t>(commands.address + static_cast<uint64_t>(task.first_word) * 8),
-                       static_cast<uint32_t>(task.words)});
-  std::vector<device::TaskCounters> seen;
+    job.chains[0].tasks.push_back(
+        {static_cast<uint32_t>(commands.address + static_cast<uint64_t>(task.first_word) * 8),
+         static_cast<uint32_t>(task.words)});
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (buffers_[i].bytes.empty()) continue;
+    const bool written = executable_.buffers[i].kind == exe::BufferKind::Activations;
+    (written ? job.writes : job.reads).push_back(buffers_[i]);
+  }
+  device::FencePtr fence;
   {
     const Stopwatch watch(counters_.device_ms);
-    PERAXIS_TRY_NOTE(device_.run(entries, seen), "while running tasks {} to {} ({})", first,
-                     first + count - 1, graph_.op_label(static_cast<size_t>(tasks.front().op)));
+    const auto run = [&]() -> Status {
+      fence = PERAXIS_TRY(device_.submit(std::move(job)));
+      return fence->wait();
+    };
+    PERAXIS_TRY_NOTE(run(), "while running tasks {} to {} ({})", first, first + count - 1,
+                     graph_.op_label(static_cast<size_t>(tasks.front().op)));
   }
   counters_.tasks += count;
-  // The model's multiplications are those of its convolutions: means that run as convolutions have none.
-  for (size_t i = 0; i < tasks.size() && i < seen.size(); ++i)
-    if (ir::is_convolution_like(graph_.ops[static_cast<size_t>(tasks[i].op)].kind))
-      counters_.macs += real_macs(tasks[i], seen[i]);
+  count_macs(tasks, *fence);
   return {};
+}
+
+// The model's multiplications are those of its convolutions: means that run as convolutions have none.
+void SessionImpl::count_macs(std::span<const exe::Task> tasks, const device::Fence& fence) {
+  const auto* seen = fence.counters();
+  if (seen == nullptr || seen->empty()) counters_.macs.reset();
+  if (!counters_.macs) return;
+  const std::vector<device::TaskCounters>& chain = seen->front();
+  for (size_t i = 0; i < tasks.size() && i < chain.size(); ++i)
+    if (ir::is_convolution_like(graph_.ops[static_cast<size_t>(tasks[i].op)].kind))
+      *counters_.macs += real_macs(tasks[i], chain[i]);
 }
 
 Status SessionImpl::observe_cube(int32_t index) {
@@ -315,30 +335,24 @@ void SessionImpl::observe_array(int32_t tensor) {
 
 namespace {
 
-struct Checked {
-  ir::Graph graph;
-  Schedule schedule;
-};
-Result<Checked> checked(const exe::Executable& executable) {
+Result<ir::Graph> checked_graph(const exe::Executable& executable) {
   PERAXIS_TRY(exe::verify(executable));
-  Checked out;
-  out.graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
-  PERAXIS_TRY(check_against_graph(executable, out.graph));
-  out.schedule = PERAXIS_TRY(make_schedule(executable, out.graph));
-  return out;
+  ir::Graph graph = PERAXIS_TRY_NOTE(load_graph(executable), "in the graph of the executable");
+  PERAXIS_TRY(check_against_graph(executable, graph));
+  PERAXIS_TRY(check_host_arrays(executable, graph));
+  return graph;
 }
 
 }  // namespace
 
 Status check_loadable(const exe::Executable& executable) {
-  PERAXIS_TRY(checked(executable));
+  PERAXIS_TRY(checked_graph(executable));
   return {};
 }
 
 Result<std::shared_ptr<const Program>> load(exe::Executable executable, device::Device& device) {
-  Checked parts = PERAXIS_TRY(checked(executable));
-  auto program = std::make_shared<Program>(std::move(executable), std::move(parts.graph),
-                                           std::move(parts.schedule), device);
+  ir::Graph graph = PERAXIS_TRY(checked_graph(executable));
+  auto program = std::make_shared<Program>(std::move(executable), std::move(graph), device);
   PERAXIS_TRY(program->load_constants());
   return program;
 }

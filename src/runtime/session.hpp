@@ -1,9 +1,11 @@
 // Runs an executable: buffers on a device, steps in order, CPU operators between jobs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +19,8 @@ namespace peraxis::runtime {
 
 struct RunCounters {
   int64_t tasks = 0;
-  int64_t macs = 0;          // multiply-accumulates of real channels, from the registers of executed tasks
+  // Multiply-accumulates of real channels, from the registers of executed tasks; none: the device shows none.
+  std::optional<int64_t> macs = 0;
   double cpu_ms = 0;         // CPU operators and host steps
   double device_ms = 0;      // jobs
   int64_t upload_bytes = 0;  // written for the device from host arrays
@@ -28,6 +31,8 @@ struct SessionOptions {
   int threads = 1;  // of the CPU operators and host steps; results do not depend on it
   // Called with every activation once it is complete, as a dense host array (NHWC, stored type).
   std::function<void(int32_t tensor, std::span<const uint8_t>)> observer;
+  int32_t core = device::kAnyCore;           // of all its jobs
+  std::chrono::milliseconds job_timeout{0};  // device::Job::timeout of each
 };
 
 // An executable on a device, checked and read once, for any number of sessions. They share its constants

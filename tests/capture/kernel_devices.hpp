@@ -14,12 +14,13 @@
 #include <memory>
 
 #include "device/device.hpp"
+#include "device/synchronous.hpp"
 #include "device/uapi/rknpu.hpp"
 #include "device/uapi/rocket.hpp"
 
 namespace peraxis::capture_test {
 
-class KernelDevice : public device::Device {
+class KernelDevice : public device::SynchronousDevice {
  public:
   explicit KernelDevice(const char* path) : fd_(open(path, O_RDWR | O_CLOEXEC)) {
     if (fd_ < 0) std::perror(path);
@@ -29,10 +30,9 @@ class KernelDevice : public device::Device {
     close(fd_);
   }
   bool ready() const { return fd_ >= 0; }
-  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>& counters) final {
+  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>&) final {
     const size_t step = job_a_task ? 1 : tasks.size();
-    for (size_t i = 0; i < tasks.size(); i += step) PERAXIS_TRY(submit(tasks.subspan(i, step)));
-    counters.resize(counters.size() + tasks.size());
+    for (size_t i = 0; i < tasks.size(); i += step) PERAXIS_TRY(submit_tasks(tasks.subspan(i, step)));
     return {};
   }
   int crash_after = INT_MAX;    // submits
@@ -46,7 +46,7 @@ class KernelDevice : public device::Device {
     std::span<uint8_t> bytes;
     bool activations = false;
   };
-  virtual Status submit(std::span<const device::TaskEntry> tasks) = 0;
+  virtual Status submit_tasks(std::span<const device::TaskEntry> tasks) = 0;
   // Before the device is told of what the host wrote.
   void forget(const Bo& bo) const {
     if (forgets_inputs && bo.activations) madvise(bo.bytes.data(), bo.bytes.size(), MADV_REMOVE);
@@ -87,15 +87,15 @@ class RocketDevice final : public KernelDevice {
       return fail(ErrorCode::Device, "CREATE_BO: {}", error);
     return map({create.handle, create.dma_address, 0, {}, name == "activations"}, create.offset, bytes);
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t, int64_t) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t, int64_t) override {
     forget(bo_of(buffer));
     uapi::rocket::FiniBo fini{bo_of(buffer).handle, 0};
     return call(uapi::rocket::kFiniBo, &fini) == 0 ? Status() : fail(ErrorCode::Device, "FINI_BO");
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t, int64_t) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t, int64_t) override {
     return prepare(bo_of(buffer).handle);
   }
-  Status submit(std::span<const device::TaskEntry> tasks) override {
+  Status submit_tasks(std::span<const device::TaskEntry> tasks) override {
     std::vector<uapi::rocket::Task> list;
     for (const device::TaskEntry& task : tasks) list.push_back({task.address, task.words});
     std::vector<uint32_t> out;
@@ -144,20 +144,20 @@ class RknpuDevice final : public KernelDevice {
     return map({create.handle, create.dma_addr, create.obj_addr, {}, name == "activations"}, where.offset,
                bytes);
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     forget(bo_of(buffer));
     return sync(buffer, offset, bytes, uapi::rknpu::kSyncToDevice);
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     return sync(buffer, offset, bytes, uapi::rknpu::kSyncFromDevice);
   }
-  Status submit(std::span<const device::TaskEntry> tasks) override {
+  Status submit_tasks(std::span<const device::TaskEntry> tasks) override {
     std::vector<uapi::rknpu::Task> entries;
     for (const device::TaskEntry& task : tasks)
       entries.push_back(
           {0, 0, 0xD, 0x300, 0x1FFFF, 0, task.words - uapi::rknpu::kTailWords, 0, task.address});
     std::memcpy(list_.bytes.data(), entries.data(), entries.size() * sizeof(entries[0]));
-    PERAXIS_TRY(sync_to_device(list_, 0, static_cast<int64_t>(list_.bytes.size())));
+    PERAXIS_TRY(end_cpu_access(list_, 0, static_cast<int64_t>(list_.bytes.size())));
     uapi::rknpu::Submit request{};
     const auto count = static_cast<uint32_t>(tasks.size());
     request.flags = uapi::rknpu::kJobPc | uapi::rknpu::kJobPingPong;

@@ -86,6 +86,26 @@ class CompiledFiles(CliTest):
         self.assertEqual([p.name for p in self.dir.iterdir()], ["m.tflite"])
 
 
+class PlacedProgram(CliTest):
+    def test_it_is_printed_with_or_without_a_file(self):
+        model = self.write("m.tflite", alternating())
+        text = self.succeeds("compile", model, "--print-program").out.decode()
+        self.assertTrue(text.startswith('program "'), text[:40])
+        report = self.succeeds("compile", model, "-o", "m.pax", "--json").json()
+        for word, count in (("task", report["tasks"]), ("step", report["steps"])):
+            self.assertEqual(sum(line.startswith(word + " ") for line in text.splitlines()), count, word)
+        operators = [line for line in text.splitlines() if line.startswith("operator ")]
+        self.assertEqual(sum("variant(cpu)" in line for line in operators),
+                         sum(o["device"] == "cpu" for o in report["layers"] + report["operators"]))
+        self.assertEqual(self.succeeds("compile", model, "-o", "n.pax", "--print-program").out.decode(), text)
+        self.assertEqual((self.dir / "n.pax").read_bytes(), (self.dir / "m.pax").read_bytes())
+
+    def test_one_of_both_is_wanted(self):
+        model = self.write("m.tflite", alternating())
+        self.fails(2, "compile", model, says=["--output is required, or --print-program"])
+        self.fails(2, "compile", model, "--print-program", "--json")
+
+
 class CompileReport(CliTest):
     def test_partitions_and_crossings(self):
         model = self.write("m.tflite", alternating())

@@ -6,6 +6,7 @@
 
 #include <deque>
 
+#include "device/synchronous.hpp"
 #include "random_tangles.hpp"
 #include "runtime/session.hpp"
 
@@ -16,7 +17,7 @@ constexpr int64_t kGap = int64_t{1} << 20;
 constexpr int64_t kAlign = 64;
 
 // A machine model whose memory can be looked into.
-class OpenDevice final : public device::Device {
+class OpenDevice final : public device::SynchronousDevice {
  public:
   std::string name() const override { return "open"; }
   Result<device::Buffer> allocate(int64_t bytes, const std::string& name) override {
@@ -27,10 +28,10 @@ class OpenDevice final : public device::Device {
     if (name == "activations") activations = buffer;
     return buffer;
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     return machine_.memory().mark_written(buffer.address + offset, bytes);
   }
-  Status sync_from_device(const device::Buffer&, int64_t, int64_t) override { return {}; }
+  Status begin_cpu_access(const device::Buffer&, int64_t, int64_t) override { return {}; }
   Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>&) override {
     PERAXIS_TRY(machine_.run({tasks[0].address, tasks[0].words, static_cast<int32_t>(tasks.size()), 0}));
     return {};

@@ -41,13 +41,13 @@ TEST(SharedSessions, ThreadsGetWhatARunAloneGives) {
     const auto executable = compiler::compile(test.graph, options);
     ASSERT_TRUE(executable) << executable.error().text();
     device::MachineDevice device;
-    const int64_t empty = device.used_bytes();
+    const int64_t empty = device.address_space()->used;
     const auto program = runtime::load(*executable, device);
     ASSERT_TRUE(program) << program.error().text();
     std::array<std::unique_ptr<runtime::Session>, kThreads> sessions;
     for (auto& session : sessions) session = std::move(*runtime::Session::create(*program));
     // Buffers lie in pages with one between them.
-    const int64_t used = device.used_bytes() - empty;
+    const int64_t used = device.address_space()->used - empty;
     const int64_t own = static_cast<int64_t>(kThreads) * bytes_of(*executable, false);
     const int64_t gaps = 2 * 4096 * static_cast<int64_t>(1 + 2 * kThreads);
     EXPECT_GE(used, own + bytes_of(*executable, true));
@@ -121,21 +121,19 @@ TEST(SharedSessions, ASessionKeepsItsThreads) {
 class FailingDevice final : public device::Device {
  public:
   std::string name() const override { return "failing"; }
-  int64_t used_bytes() const override { return machine_.used_bytes(); }
+  std::optional<device::AddressSpace> address_space() const override { return machine_.address_space(); }
   Result<device::Buffer> allocate(int64_t bytes, const std::string& name) override {
     if (allocations++ == fail_at) return fail(ErrorCode::OutOfMemory, "'{}' was told to fail", name);
     return machine_.allocate(bytes, name);
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     if (syncs++ == fail_sync_at) return fail(ErrorCode::Device, "the copy was told to fail");
-    return machine_.sync_to_device(buffer, offset, bytes);
+    return machine_.end_cpu_access(buffer, offset, bytes);
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
-    return machine_.sync_from_device(buffer, offset, bytes);
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+    return machine_.begin_cpu_access(buffer, offset, bytes);
   }
-  Status run(std::span<const device::TaskEntry> tasks, std::vector<device::TaskCounters>& counters) override {
-    return machine_.run(tasks, counters);
-  }
+  Result<device::FencePtr> submit(device::Job job) override { return machine_.submit(std::move(job)); }
 
   int allocations = 0, syncs = 0, fail_at = -1, fail_sync_at = -1;
 
@@ -155,13 +153,13 @@ TEST(DeviceMemory, TenThousandProgramsAndSessionsLeaveNothing) {
   const exe::Executable executable = small_program(test);
   const std::vector<std::span<const uint8_t>> views(test.inputs.begin(), test.inputs.end());
   device::MachineDevice device;
-  const int64_t empty = device.used_bytes();
+  const int64_t empty = device.address_space()->used;
   // One lives through all of it, at its addresses.
   const auto first = runtime::Session::create(executable, device);
   ASSERT_TRUE(first) << first.error().text();
   const auto want = (*first)->run(views);
   ASSERT_TRUE(want) << want.error().text();
-  const int64_t used = device.used_bytes();
+  const int64_t used = device.address_space()->used;
   EXPECT_GT(used, empty);
   for (int round = 0; round < 10'000 && !HasFailure(); ++round) {
     auto program = runtime::load(executable, device);
@@ -177,7 +175,7 @@ TEST(DeviceMemory, TenThousandProgramsAndSessionsLeaveNothing) {
       EXPECT_EQ(*outputs, *want);
     }
   }
-  EXPECT_EQ(device.used_bytes(), used);
+  EXPECT_EQ(device.address_space()->used, used);
   EXPECT_EQ(*(*first)->run(views), *want);
 }
 
@@ -185,11 +183,11 @@ TEST(DeviceMemory, LoadsThatFailHalfWayLeaveNothing) {
   const Case test = random_layer(first_seed(991'000));
   const exe::Executable executable = small_program(test);
   FailingDevice counting;
-  const int64_t empty = counting.used_bytes();
+  const int64_t empty = counting.address_space()->used;
   {
     ASSERT_TRUE(runtime::Session::create(executable, counting));
   }
-  EXPECT_EQ(counting.used_bytes(), empty);
+  EXPECT_EQ(counting.address_space()->used, empty);
   EXPECT_GE(counting.allocations, 3);  // commands, constants, activations
   EXPECT_GE(counting.syncs, 2);
   for (const bool sync : {false, true})
@@ -199,7 +197,7 @@ TEST(DeviceMemory, LoadsThatFailHalfWayLeaveNothing) {
       const auto session = runtime::Session::create(executable, device);
       ASSERT_FALSE(session);
       EXPECT_NE(session.error().text().find("was told to fail"), std::string::npos) << session.error().text();
-      EXPECT_EQ(device.used_bytes(), empty) << (sync ? "copy " : "allocation ") << at;
+      EXPECT_EQ(device.address_space()->used, empty) << (sync ? "copy " : "allocation ") << at;
     }
 }
 
@@ -208,7 +206,7 @@ TEST(DeviceMemory, SessionsComeAndGoInThreads) {
   const exe::Executable executable = small_program(test);
   const std::vector<std::span<const uint8_t>> views(test.inputs.begin(), test.inputs.end());
   device::MachineDevice device;
-  const int64_t empty = device.used_bytes();
+  const int64_t empty = device.address_space()->used;
   const std::vector<Bytes> want = *run_on_machine(executable, test.inputs);
   {
     const auto program = runtime::load(executable, device);
@@ -226,7 +224,7 @@ TEST(DeviceMemory, SessionsComeAndGoInThreads) {
       });
     for (std::thread& thread : threads) thread.join();
   }
-  EXPECT_EQ(device.used_bytes(), empty);
+  EXPECT_EQ(device.address_space()->used, empty);
 }
 
 }  // namespace

@@ -14,11 +14,6 @@
 
 namespace peraxis::capture {
 
-void Descriptor::reset(int fd) {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = fd;
-}
-
 Result<std::shared_ptr<SharedMemory>> SharedMemory::create(int64_t bytes, const std::string& name) {
   Descriptor fd(memfd_create(name.c_str(), MFD_CLOEXEC));
   const int64_t size = whole_pages(bytes);

@@ -46,7 +46,8 @@ struct Comparison {
   std::vector<std::pair<int32_t, Difference>> golden_tensors;  // against t{index}
   std::vector<int32_t> removed;                                // activations the compiled run does not make
   std::optional<Difference> pooled;                            // isolated, over the NPU's convolutions
-  int64_t tasks = 0, macs = 0;
+  int64_t tasks = 0;
+  std::optional<int64_t> macs = 0;  // none: not counted
   bool from_dump = false;
   std::vector<std::string> warnings;
 };
@@ -215,10 +216,7 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
     }
   }
   out["removed"] = c.removed;
-  const int64_t all = graph_macs(c.graph);
-  out["npu"] = {{"tasks", c.tasks},
-                {"macs", c.macs},
-                {"mac_share", all == 0 ? 0.0 : static_cast<double>(c.macs) / static_cast<double>(all)}};
+  out["npu"] = npu_json(c.tasks, c.macs, graph_macs(c.graph));
   out["warnings"] = c.warnings;
   return out;
 }

@@ -14,6 +14,7 @@
 #include "cli/output.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "program/text.hpp"
 #include "runtime/session.hpp"
 
 namespace peraxis::cli {
@@ -25,6 +26,7 @@ struct CompileOptions {
   BuildOptions build;
   std::string target = "rk3588";
   bool json = false;
+  bool print_program = false;
 };
 
 int64_t command_words(const exe::Executable& executable) {
@@ -103,7 +105,9 @@ Status check_stored(const exe::Executable& compiled, std::span<const uint8_t> st
 CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
-  PERAXIS_TRY(check_output(options.output, options.model));
+  if (options.output.empty() && !options.print_program)
+    return usage("--output is required, or --print-program");
+  if (!options.output.empty()) PERAXIS_TRY(check_output(options.output, options.model));
   const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
@@ -112,12 +116,15 @@ CliStatus compile_command(const CompileOptions& options) {
   const auto check = [&](std::span<const uint8_t> stored) {
     return check_stored(compiled.executable, stored);
   };
-  PERAXIS_TRY_NOTE(base::write_file(options.output, bytes, check), "while writing {}", options.output);
+  if (!options.output.empty())
+    PERAXIS_TRY_NOTE(base::write_file(options.output, bytes, check), "while writing {}", options.output);
   std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
   for (std::string& warning : strategy_warnings(*loaded.model, compiled.executable.layers))
     warnings.push_back(std::move(warning));
   print_warnings(warnings);
-  if (options.json) {
+  if (options.print_program) {
+    print_text(program::print(compiled.program, &*loaded.model));
+  } else if (options.json) {
     Json out = compile_json(options, loaded, compiled, bytes.size());
     out["warnings"] = warnings;
     print_json(out);
@@ -132,16 +139,17 @@ CliStatus compile_command(const CompileOptions& options) {
 void add_compile(const Arguments& arguments) {
   const auto options = std::make_shared<CompileOptions>();
   arguments.option("MODEL", options->model, "a TFLite model").required();
-  arguments.option("-o,--output", options->output, "the executable to write")
-      .not_empty()
-      .type_name("FILE")
-      .required();
+  arguments.option("-o,--output", options->output, "the executable to write").not_empty().type_name("FILE");
   add_build_options(arguments, options->build);
   arguments.option("--target", options->target, "the chip").one_of({"rk3588"}).shows_default();
   arguments.flag("--no-fallback", options->build.no_fallback,
                  "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   add_model_options(arguments, options->reading);
-  arguments.flag("--json", options->json, "one JSON document on stdout");
+  const Argument json = arguments.flag("--json", options->json, "one JSON document on stdout");
+  arguments
+      .flag("--print-program", options->print_program,
+            "the placed program as text on stdout (docs/program.md); --output may be left out")
+      .excludes(json);
   arguments.runs([options] { return compile_command(*options); });
 }
 

@@ -16,6 +16,7 @@
 #include "kernels/facts.hpp"
 #include "lower/device_op.hpp"
 #include "lower/geometry.hpp"
+#include "plan/describe.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -103,13 +104,12 @@ CliResult<Counts> count(const ir::Graph& graph, const BuildOptions& options,
     else
       ++kind.reasons[reason];
   };
-  std::vector<exe::LayerPlan> records;
-  for (const plan::LayerPlan& layer : plan.layers) {
-    records.push_back(compiler::layer_record(layer));
-    add(records.back().op, records.back().device, records.back().reason);
-  }
-  for (std::string& warning : strategy_warnings(graph, records)) warnings.push_back(std::move(warning));
-  for (const exe::OperatorPlan& o : compiler::operator_records(graph, plan)) add(o.op, o.device, o.reason);
+  const std::vector<program::Operator> operators = plan::describe_operators(graph, plan, planning.cost);
+  const std::vector<exe::LayerPlan> layers = compiler::layer_records(graph, operators);
+  for (const exe::LayerPlan& layer : layers) add(layer.op, layer.device, layer.reason);
+  for (std::string& warning : strategy_warnings(graph, layers)) warnings.push_back(std::move(warning));
+  for (const exe::OperatorPlan& o : compiler::operator_records(graph, operators))
+    add(o.op, o.device, o.reason);
   return out;
 }
 

@@ -79,7 +79,7 @@ Json cost_json(const plan::Cost& cost) {
 
 Json layer_json(const Report& report, size_t i) {
   const plan::LayerPlan& layer = report.plan.layers[i];
-  Json out = layer_head_json(report.graph, compiler::layer_record(layer));
+  Json out = layer_head_json(report.graph, report.compiled.executable.layers[i]);
   out["sets"] = layer.params.sets.size();
   out["macs"] = layer.geometry.macs();
   out["gathered"] = layer.gathered.empty() ? Json(nullptr) : Json(layer.gathered);
@@ -130,7 +130,6 @@ void print_plan(const PlanOptions& options, const Report& report) {
   if (measured) header.emplace_back("measured %");
   header.emplace_back("name");
   base::Table table(std::move(header));
-  std::vector<exe::LayerPlan> fallbacks;
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const plan::LayerPlan& layer = plan.layers[i];
     const requant::LayerCertificate& certificate = layer.certificate;
@@ -152,12 +151,11 @@ void print_plan(const PlanOptions& options, const Report& report) {
       row.push_back(report.isolated[i] ? fmt::format("{:.4f}", report.isolated[i]->percent()) : "");
     row.push_back(short_name(op_output_name(report.graph, layer.op)));
     table.add_row(std::move(row));
-    fallbacks.push_back(compiler::layer_record(layer));
   }
   const OperatorDifferences* others = report.operators ? &*report.operators : nullptr;
   text += table.text() + operators_table(report.graph, plan, others);
-  text += fallback_text(report.graph, fallbacks);
-  text += operators_text(report.graph, compiler::operator_records(report.graph, report.plan));
+  text += fallback_text(report.graph, report.compiled.executable.layers);
+  text += operators_text(report.graph, report.compiled.executable.operators);
   const auto on_device = static_cast<size_t>(std::ranges::count(plan.on_device, true));
   const size_t on_cpu = report.graph.ops.size() - plan.layers.size() - on_device;
   text += fmt::format(
@@ -311,11 +309,9 @@ CliResult<Report> make_report(const PlanOptions& options) {
     planning.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
     report.plan = PERAXIS_TRY(plan::make_plan(report.graph, planning));
   }
-  std::vector<exe::LayerPlan> records;
-  for (const plan::LayerPlan& layer : report.plan.layers) records.push_back(compiler::layer_record(layer));
-  for (std::string& warning : strategy_warnings(report.graph, records))
-    report.warnings.push_back(std::move(warning));
   report.compiled = PERAXIS_TRY(compiler::compile_measured(report.graph, build, report.plan));
+  for (std::string& warning : strategy_warnings(report.graph, report.compiled.executable.layers))
+    report.warnings.push_back(std::move(warning));
   if (inputs.empty()) return report;
   for (const plan::LayerPlan& layer : report.plan.layers)
     report.isolated.push_back(layer.on_npu() ? PERAXIS_TRY(compare_isolated(report.graph, layer.op, reference,
@@ -355,7 +351,7 @@ CliStatus plan_command(const PlanOptions& options) {
       out["total"]["expected_mismatch_percent"] = 100 * report.plan.expected;
       add_splitting(out, report.compiled);
       out["uploads"] = uploads_json(report.graph, report.compiled.executable);
-      out["operators"] = operators_json(report.graph, compiler::operator_records(report.graph, report.plan));
+      out["operators"] = operators_json(report.graph, report.compiled.executable.operators);
       add_operator_plans(out["operators"], report.graph, report.plan,
                          report.operators ? &*report.operators : nullptr);
       out["other_operators"] = cost_json(report.plan.cpu);

@@ -168,11 +168,7 @@ Json run_json(const RunOptions& options, const Run& run) {
       out["top"].push_back({{"class", c.class_id}, {"label", label(c.label)}, {"score", c.score}});
   }
   if (!run.annotated.empty()) out["annotated"] = run.annotated;
-  const int64_t all = graph_macs(run.graph);
-  out["npu"] = {
-      {"tasks", run.execution.tasks},
-      {"macs", run.execution.macs},
-      {"mac_share", all == 0 ? 0.0 : static_cast<double>(run.execution.macs) / static_cast<double>(all)}};
+  out["npu"] = npu_json(run.execution.tasks, run.execution.macs, graph_macs(run.graph));
   out["upload"] = {{"bytes", run.execution.upload_bytes}, {"ms", run.execution.upload_ms}};
   out["timing_ms"] = {{"load", run.load_ms},         {"compile", run.compile_ms},
                       {"run", run.execution.run_ms}, {"npu", run.execution.npu_ms},
@@ -229,12 +225,8 @@ void print_run(const RunOptions& options, const Run& run) {
   }
   text += table.text();
   if (!run.annotated.empty()) text += fmt::format("annotated picture: {}\n", printable(run.annotated));
-  const int64_t all = graph_macs(run.graph);
   if (run.execution.device != "cpu") {
-    text += fmt::format(
-        "\nNPU: {} tasks, {} multiplications, {:.2f} % of the convolutions\n",
-        base::with_thousands(run.execution.tasks), base::with_thousands(run.execution.macs),
-        all == 0 ? 0.0 : 100.0 * static_cast<double>(run.execution.macs) / static_cast<double>(all));
+    text += "\n" + npu_text(run.execution.tasks, run.execution.macs, graph_macs(run.graph));
     const std::string strategies = strategies_text(run.execution.layers);
     if (!strategies.empty()) text += fmt::format("layers: {}\n", strategies);
     text += fallback_text(run.graph, run.execution.layers);

@@ -9,9 +9,9 @@ class NullDevice final : public Device {
  public:
   std::string name() const override { return "null"; }
   Result<Buffer> allocate(int64_t bytes, const std::string& name) override;
-  Status sync_to_device(const Buffer& buffer, int64_t offset, int64_t bytes) override;
-  Status sync_from_device(const Buffer& buffer, int64_t offset, int64_t bytes) override;
-  Status run(std::span<const TaskEntry> tasks, std::vector<TaskCounters>& counters) override;
+  Status begin_cpu_access(const Buffer& buffer, int64_t offset, int64_t bytes) override;
+  Status end_cpu_access(const Buffer& buffer, int64_t offset, int64_t bytes) override;
+  Result<FencePtr> submit(Job job) override;
 };
 
 }  // namespace peraxis::device

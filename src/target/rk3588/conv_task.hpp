@@ -11,6 +11,7 @@ namespace peraxis::rk3588 {
 struct SymbolicAddress {
   int32_t allocation = -1;
   int64_t offset = 0;
+  bool operator==(const SymbolicAddress&) const = default;
 };
 
 // The DPU's arithmetic of one task (docs/hardware/dpu.md#order-of-the-stages). Per channel c:
@@ -33,6 +34,7 @@ struct DpuParams {
 
   // The operands are 64-byte records {A, B, C}; else dense A.
   bool records() const { return multiply && scalar_factor == 0; }
+  bool operator==(const DpuParams&) const = default;
 };
 
 // A second tensor of the output's shape that the task adds to what DpuParams makes. DpuParams then makes
@@ -53,6 +55,7 @@ struct AddedTensor {
   int32_t operand_factor = 1;  // -32768..32767
   bool relu = false;
   int32_t out_scale = 1, out_shift = 0, out_offset = 0;
+  bool operator==(const AddedTensor&) const = default;
 };
 
 struct ConvTask {
@@ -93,6 +96,7 @@ struct ConvTask {
 
   DpuParams dpu;
   std::optional<AddedTensor> added;
+  bool operator==(const ConvTask&) const = default;
 };
 
 }  // namespace peraxis::rk3588

@@ -24,6 +24,7 @@ struct PoolTask {
   int64_t pad_left = 0, pad_top = 0, pad_right = 0, pad_bottom = 0;         // 0..7, less than the window
   SymbolicAddress input, output;
   int64_t in_plane = 0, out_plane = 0;  // from one surface to the next
+  bool operator==(const PoolTask&) const = default;
 };
 
 // DPU alone: y = sat8(round((v + w) * out_scale / 2^out_shift) + out_offset) with
@@ -40,6 +41,7 @@ struct ElementTask {
     int32_t offset = 0;
     int32_t factor = 1;  // -32768..32767; the converter does not shift
     enum class Combine : uint8_t { Add, Multiply, Maximum, Minimum } combine = Combine::Add;
+    bool operator==(const Operand&) const = default;
   };
 
   int64_t width = 0, height = 0, channels = 0;  // channels: multiple of 16
@@ -55,6 +57,7 @@ struct ElementTask {
   // The chip must hold it: a TableTask of the same job has loaded it, and none another one since.
   std::shared_ptr<const LookUpTable> table;
   int32_t out_scale = 1, out_shift = 0, out_offset = 0;
+  bool operator==(const ElementTask&) const = default;  // the same table object, not an equal one
 };
 
 // Loads the look-up table. As in vendor streams the task that carries the entries copies one atom; here from
@@ -62,6 +65,7 @@ struct ElementTask {
 struct TableTask {
   std::shared_ptr<const LookUpTable> table;
   SymbolicAddress input, output;
+  bool operator==(const TableTask&) const = default;
 };
 
 // DPU alone, one surface: every pixel becomes `rows` x `columns`. Captured and replayed with 2 x 2
@@ -70,6 +74,7 @@ struct UpsampleTask {
   int64_t width = 0, height = 0;  // of the input
   int64_t rows = 2, columns = 2;  // 1..8
   SymbolicAddress input, output;
+  bool operator==(const UpsampleTask&) const = default;
 };
 
 using Task = std::variant<ConvTask, PoolTask, ElementTask, UpsampleTask, TableTask>;

@@ -22,7 +22,7 @@ constexpr uint32_t kSecond = kCommands + 0x1000;
 constexpr uint32_t kBytes = 0xB00000;  // one buffer from address 0 up holds all that the program names
 
 Layer layer() {
-  return small_layer();
+  return plain_layer();
 }
 
 class MachineProfiles : public ::testing::Test {

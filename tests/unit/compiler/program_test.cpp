@@ -5,19 +5,35 @@
 
 #include <algorithm>
 
+#include "program/chains.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::compiler {
 namespace {
 
+using program::Program;
+
+// A job of `tasks`, to be filled.
+Program program_of(int32_t tasks) {
+  Program program;
+  program.allocations = {{true, 0, 512, -1, -1, 0}, {false, 0, 64, 0, 0, 0}, {false, 64, 64, 0, 0, 0}};
+  program.activation_bytes = 128;
+  program::Step job;
+  job.kind = program::StepKind::Job;
+  job.task_count = tasks;
+  program.steps = {job};
+  return program;
+}
+
+Result<exe::Executable> executable_of(Program program) {
+  PERAXIS_TRY(program::make_chains(program));
+  return assemble({}, program, std::vector<uint8_t>(512));
+}
+
 // `tasks` small convolutions; each of a run of `run` tasks but the first uses the weights of the one before.
-ProgramPlan plan_of(int32_t tasks, int32_t run) {
-  ProgramPlan plan;
-  const int32_t weights = plan.memory.add_constant(std::vector<uint8_t>(32 * 16));
-  const int32_t input = plan.memory.add_activation(16), output = plan.memory.add_activation(32);
-  plan.memory.touch(input, 0);
-  plan.memory.touch(output, 0);
-  PlannedTask planned;
+Program plan_of(int32_t tasks, int32_t run) {
+  Program program = program_of(tasks);
+  constexpr int32_t weights = 0, input = 1, output = 2;
   rk3588::ConvTask t;
   t.in_width = t.in_height = t.in_plane = 1;
   t.in_channels = t.in_channels_real = 16;
@@ -35,14 +51,11 @@ ProgramPlan plan_of(int32_t tasks, int32_t run) {
   t.weight_banks = 6;
   for (int32_t i = 0; i < tasks; ++i) {
     t.weight_reuse = i % run != 0;
-    planned.task = t;
-    plan.tasks.push_back(planned);
+    program.tasks.push_back({0, program::TaskKind::Direct, 0, 0, 0, 0, 0, t});
   }
-  exe::Step cpu, job;
-  job.kind = exe::StepKind::Job;
-  job.task_count = tasks;
-  plan.steps = {cpu, job, cpu};
-  return plan;
+  program.steps.insert(program.steps.begin(), program::Step{});
+  program.steps.emplace_back();
+  return program;
 }
 
 // Relocations of command words to other command words: one a task that is followed by another.
@@ -56,7 +69,7 @@ TEST(LongJobs, AreCutBeforeTasksThatLoadTheirWeights) {
   for (const int32_t run : {1, 7, 1000})
     for (const int32_t tasks : {1, kLimit, kLimit + 1, 3 * kLimit + 5}) {
       SCOPED_TRACE(testing::Message() << tasks << " tasks, weights loaded every " << run);
-      const Result<exe::Executable> out = assemble(plan_of(tasks, run));
+      const Result<exe::Executable> out = executable_of(plan_of(tasks, run));
       ASSERT_TRUE(out) << out.error().text();
       ASSERT_GE(out->steps.size(), 3U);
       EXPECT_EQ(out->steps.front().kind, exe::StepKind::Cpu);
@@ -79,15 +92,13 @@ TEST(LongJobs, AreCutBeforeTasksThatLoadTheirWeights) {
 }
 
 // Look-ups; every `run` tasks the table changes, with a task that uses none in between.
-ProgramPlan plan_of_look_ups(int32_t tasks, int32_t run) {
-  ProgramPlan plan;
+Program plan_of_look_ups(int32_t tasks, int32_t run) {
+  Program program = program_of(tasks);
   rk3588::ElementTask t;
   t.width = t.height = t.in_plane = t.out_plane = 1;
   t.channels = 16;
-  t.input = {plan.memory.add_activation(16), 0};
-  t.output = {plan.memory.add_activation(16), 0};
-  plan.memory.touch(t.input.allocation, 0);
-  plan.memory.touch(t.output.allocation, 0);
+  t.input = {1, 0};
+  t.output = {2, 0};
   std::shared_ptr<const rk3588::LookUpTable> tables[2];
   for (auto& table : tables) {
     std::array<int8_t, 256> outputs{};
@@ -95,18 +106,11 @@ ProgramPlan plan_of_look_ups(int32_t tasks, int32_t run) {
     table = std::make_shared<const rk3588::LookUpTable>(rk3588::look_up_table(outputs));
   }
   for (int32_t i = 0; i < tasks; ++i) {
-    PlannedTask planned;
-    planned.info.kind = exe::TaskKind::Element;
-    planned.info.op = i % run == run - 1 ? 2 : i / run % 2;  // which table, 2: none
-    t.table = planned.info.op == 2 ? nullptr : tables[planned.info.op];
-    planned.task = t;
-    plan.tasks.push_back(planned);
+    const int32_t op = i % run == run - 1 ? 2 : i / run % 2;  // which table, 2: none
+    t.table = op == 2 ? nullptr : tables[op];
+    program.tasks.push_back({op, program::TaskKind::Element, 0, 0, 0, 0, 0, t});
   }
-  exe::Step job;
-  job.kind = exe::StepKind::Job;
-  job.task_count = tasks;
-  plan.steps = {job};
-  return plan;
+  return program;
 }
 
 TEST(LongJobs, LoadTheTableBeforeEveryUserThatNeedsAnother) {
@@ -114,7 +118,7 @@ TEST(LongJobs, LoadTheTableBeforeEveryUserThatNeedsAnother) {
   for (const int32_t run : {2, 5, 6000})
     for (const int32_t tasks : {1, kLimit - 1, kLimit, 2 * kLimit + 3}) {
       SCOPED_TRACE(testing::Message() << tasks << " tasks, another table every " << run);
-      const Result<exe::Executable> out = assemble(plan_of_look_ups(tasks, run));
+      const Result<exe::Executable> out = executable_of(plan_of_look_ups(tasks, run));
       ASSERT_TRUE(out) << out.error().text();
       int32_t next = 0, users = 0;
       for (const exe::Step& job : out->steps) {
@@ -139,8 +143,8 @@ TEST(LongJobs, LoadTheTableBeforeEveryUserThatNeedsAnother) {
 }
 
 TEST(LongJobs, WithoutAPlaceToCutAreRefused) {
-  EXPECT_TRUE(assemble(plan_of(rk3588::kMaxChainTasks, 5000)));
-  const Result<exe::Executable> out = assemble(plan_of(rk3588::kMaxChainTasks + 1, 5000));
+  EXPECT_TRUE(executable_of(plan_of(rk3588::kMaxChainTasks, 5000)));
+  const Result<exe::Executable> out = executable_of(plan_of(rk3588::kMaxChainTasks + 1, 5000));
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code, ErrorCode::Internal);
 }

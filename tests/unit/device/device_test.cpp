@@ -1,15 +1,18 @@
 // The devices behind the interface: names, allocation, ranges, and a job on the machine model.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <array>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include "base/rng.hpp"
 #include "device/machine/machine_device.hpp"
 #include "device/open.hpp"
-#include "target/rk3588/registers.hpp"
+#include "tiny_programs.hpp"
 
 namespace peraxis::device {
 namespace {
@@ -27,11 +30,14 @@ TEST(Devices, OpenByName) {
 
 TEST(NullDevice, RefusesEverythingByName) {
   auto device = *open_device("null");
-  std::vector<TaskCounters> counters;
   EXPECT_EQ(device->allocate(64, "x").error().code, ErrorCode::Unsupported);
-  EXPECT_EQ(device->sync_to_device({}, 0, 0).error().code, ErrorCode::Unsupported);
-  EXPECT_EQ(device->sync_from_device({}, 0, 0).error().code, ErrorCode::Unsupported);
-  EXPECT_EQ(device->run({}, counters).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->end_cpu_access({}, 0, 0).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->begin_cpu_access({}, 0, 0).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->allocate_exportable(64, "x").error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->export_buffer({}).error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->import_buffer(0, "x").error().code, ErrorCode::Unsupported);
+  EXPECT_EQ(device->submit({}).error().code, ErrorCode::Unsupported);
+  EXPECT_FALSE(device->address_space());
 }
 
 TEST(MachineDevice, BuffersArePageAlignedZeroedAndApart) {
@@ -55,28 +61,29 @@ TEST(MachineDevice, BuffersArePageAlignedZeroedAndApart) {
 
 TEST(MachineDevice, BuffersGiveTheirMemoryBack) {
   MachineDevice device;
-  const int64_t empty = device.used_bytes();
+  const int64_t empty = device.address_space()->used;
   {
     const Buffer a = *device.allocate(5000, "a");
-    EXPECT_EQ(device.used_bytes(), empty + 3 * 4096) << "two pages, and one that keeps the next buffer apart";
+    EXPECT_EQ(device.address_space()->used, empty + 3 * 4096)
+        << "two pages, and one that keeps the next buffer apart";
     std::optional<Buffer> b = *device.allocate(100, "b");
     const Buffer c = *device.allocate(100, "c");
     const uint32_t address = b->address;
     b->bytes[7] = 1;
-    ASSERT_TRUE(device.sync_to_device(*b, 0, 100));
+    ASSERT_TRUE(device.end_cpu_access(*b, 0, 100));
     const Buffer copy = *b;
     b.reset();
-    EXPECT_EQ(device.used_bytes(), empty + 7 * 4096) << "a copy of the handle keeps it";
+    EXPECT_EQ(device.address_space()->used, empty + 7 * 4096) << "a copy of the handle keeps it";
     EXPECT_EQ(copy.bytes[7], 1);
     b = *device.allocate(100, "elsewhere");
     EXPECT_NE(b->address, address);
   }
-  EXPECT_EQ(device.used_bytes(), empty);
+  EXPECT_EQ(device.address_space()->used, empty);
   const Buffer a = *device.allocate(5000, "a");
   {
     const Buffer b = *device.allocate(100, "b");
     b.bytes[7] = 1;
-    ASSERT_TRUE(device.sync_to_device(b, 0, 100));
+    ASSERT_TRUE(device.end_cpu_access(b, 0, 100));
   }
   const Buffer again = *device.allocate(100, "again");
   EXPECT_EQ(again.bytes[7], 0) << "its address is that of a buffer before it, its content is not";
@@ -100,104 +107,174 @@ TEST(MachineDevice, BuffersGiveTheirMemoryBack) {
 TEST(MachineDevice, AFullAddressSpaceSaysSoAndLosesNothing) {
   MachineDevice device;
   const Buffer a = *device.allocate(1000, "a");
-  const int64_t used = device.used_bytes();
+  const int64_t used = device.address_space()->used;
   const auto none = device.allocate((int64_t{1} << 32) - 70000, "b");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
   EXPECT_NE(none.error().message.find("the largest gap has 4294893568"), std::string::npos)
       << none.error().message;
-  EXPECT_EQ(device.used_bytes(), used);
+  EXPECT_EQ(device.address_space()->used, used);
 }
 
-// Also while jobs of other threads run, and after the device.
-TEST(MachineDevice, AnyOrderAndAnyThread) {
-  Buffer orphan;
-  {
-    MachineDevice device;
-    const int64_t empty = device.used_bytes();
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&device] {
-        for (int i = 0; i < 500; ++i) {
-          const auto a = device.allocate(1 + i * 37 % 9000, "a"), b = device.allocate(64, "b");
-          ASSERT_TRUE(a && b);
-          ASSERT_TRUE(device.sync_to_device(*a, 0, 1));
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
-    EXPECT_EQ(device.used_bytes(), empty);
-    orphan = *device.allocate(10, "orphan");
+// --- what only the machine model can be asked: jobs that stand still before a task ---
+
+class Gate {
+ public:
+  // For machine::Options: each core waits before its first task until the gate opens or the time is over.
+  machine::Options options() {
+    machine::Options out;
+    out.before_task = [this](int32_t core, int32_t task) -> Status {
+      std::unique_lock lock(mutex_);
+      threads.insert(std::this_thread::get_id());
+      if (task == 0) order.push_back(core);
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::seconds(60), [&] { return open_; });
+      return {};
+    };
+    return out;
   }
-  orphan.bytes[9] = 1;
-  orphan = {};
+  bool wait_for_jobs(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return order.size() >= count; });
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+  std::vector<int32_t> order;  // cores of the jobs that began
+  std::set<std::thread::id> threads;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+};
+
+TEST(MachineDevice, ThreeCoresRunSideBySideAndAFourthJobWaits) {
+  Gate gate;
+  MachineDevice device(gate.options());
+  std::vector<test::Adder> adders;
+  std::vector<FencePtr> fences;
+  for (int i = 0; i < 4; ++i) {
+    adders.push_back(*test::Adder::make(device, 2, 1));
+    ASSERT_TRUE(adders.back().set(1));
+    fences.push_back(*device.submit(adders.back().job()));
+  }
+  ASSERT_TRUE(gate.wait_for_jobs(3)) << "three begin though none has ended";
+  EXPECT_EQ(gate.threads.size(), 3U);
+  EXPECT_EQ(std::set<int32_t>(gate.order.begin(), gate.order.end()).size(), 3U);
+  for (const FencePtr& fence : fences) {
+    EXPECT_FALSE(*fence->poll()) << "submit and poll do not wait";
+    EXPECT_FALSE(*fence->wait_for(std::chrono::milliseconds(1)));
+  }
+  gate.open();
+  for (size_t i = 0; i < fences.size(); ++i) {
+    ASSERT_TRUE(fences[i]->wait());
+    EXPECT_EQ(*adders[i].result(), adders[i].expected(1));
+  }
 }
 
-TEST(MachineDevice, SyncChecksItsRange) {
-  auto device = *open_device("sim");
-  const Buffer b = *device->allocate(100, "b");
-  EXPECT_TRUE(device->sync_to_device(b, 0, 100));
-  EXPECT_TRUE(device->sync_from_device(b, 100, 0));
-  EXPECT_FALSE(device->sync_to_device(b, 1, 100));
-  EXPECT_FALSE(device->sync_to_device(b, -1, 1));
-  EXPECT_FALSE(device->sync_from_device(b, 101, 0));
-  EXPECT_FALSE(device->sync_from_device(b, 0, -1));
+TEST(MachineDevice, ACoreRunsItsJobsInOrder) {
+  Gate gate;
+  MachineDevice device(gate.options());
+  const auto first = *test::Adder::make(device, 2, 1), second = *test::Adder::make(device, 2, 1),
+             other = *test::Adder::make(device, 2, 1);
+  ASSERT_TRUE(first.set(1) && second.set(1) && other.set(1));
+  const FencePtr a = *device.submit(first.job(1));
+  ASSERT_TRUE(gate.wait_for_jobs(1));
+  const FencePtr b = *device.submit(second.job(1)), c = *device.submit(other.job(2));
+  ASSERT_TRUE(gate.wait_for_jobs(2));
+  EXPECT_EQ(gate.order, (std::vector<int32_t>{1, 2})) << "the second of core 1 waits, core 2 does not";
+  gate.open();
+  for (const FencePtr& fence : {a, b, c}) EXPECT_TRUE(fence->wait());
+  EXPECT_EQ(gate.order, (std::vector<int32_t>{1, 2, 1}));
 }
 
-// The smallest convolution: 1x1, 16 channels in, 32 out, output = bias.
-std::vector<uint64_t> program(uint32_t features, uint32_t weights, uint32_t output) {
-  using rk3588::command_word;
-  std::vector<uint64_t> words;
-  const auto write = [&](uint16_t target, uint16_t offset, uint32_t value) {
-    words.push_back(command_word(target, value, offset));
-  };
-  const std::pair<uint16_t, uint32_t> cna[] = {
-      {0x1040, 0xB1},    {0x1100, 0},       {0x1104, 0},          {0x100C, 0}, {0x1010, 0x340},
-      {0x1014, 9},       {0x1020, 0x10001}, {0x1024, 0xF0010},    {0x1028, 1}, {0x102C, 1},
-      {0x1030, 512},     {0x1034, 16},      {0x1038, 0x01010020}, {0x1044, 1}, {0x104C, 0xB},
-      {0x1060, 0},       {0x1068, 0},       {0x1070, features},   {0x107C, 4}, {0x1080, 0x0FFFFFFD},
-      {0x1084, 0x10001}, {0x1088, 16},      {0x1110, weights},    {0x1184, 0}};
-  for (const auto& [offset, value] : cna) write(0x0201, offset, value);
-  for (uint16_t i = 0; i < 16; ++i) write(0x0201, static_cast<uint16_t>(0x1140 + 4 * i), 0);
-  const std::pair<uint16_t, uint32_t> core[] = {
-      {0x3010, 1}, {0x3014, 0}, {0x3018, 31}, {0x301C, 0}, {0x3030, 0}};
-  for (const auto& [offset, value] : core) write(0x0801, offset, value);
-  const std::pair<uint16_t, uint32_t> dpu[] = {
-      {0x4004, 0xE},   {0x400C, 0x1E4}, {0x4010, 0},    {0x4014, 0},        {0x4020, output},  {0x4024, 0x10},
-      {0x4030, 0},     {0x4034, 0},     {0x4038, 0},    {0x403C, 0x1F001F}, {0x4040, 0x20050}, {0x4044, 42},
-      {0x4050, 0x126}, {0x4058, 31},    {0x405C, 0},    {0x4060, 0x53},     {0x4070, 0x383},   {0x4080, 0},
-      {0x4084, 1},     {0x4088, 0},     {0x40C0, 0x20}, {0x40C4, 0},        {0x4100, 0},       {0x4104, 0}};
-  for (const auto& [offset, value] : dpu) write(0x1001, offset, value);
-  words.push_back(0);
-  write(0x0101, 0x0014, 0);
-  words.push_back(command_word(rk3588::kSeparatorTarget, 0, 0));
-  words.push_back(command_word(rk3588::kEnableTarget, 0x0D, rk3588::kEnableOffset));
-  return words;
+TEST(MachineDevice, AJobOnThreeCoresIsNotStarved) {
+  Gate gate;
+  MachineDevice device(gate.options());
+  const auto running = *test::Adder::make(device, 1, 1), later = *test::Adder::make(device, 1, 1);
+  std::array<test::Adder, 3> parts{*test::Adder::make(device, 1, 1), *test::Adder::make(device, 1, 2),
+                                   *test::Adder::make(device, 1, 3)};
+  ASSERT_TRUE(running.set(1) && later.set(1));
+  Job wide;
+  for (const test::Adder& part : parts) {
+    ASSERT_TRUE(part.set(1));
+    const Job one = part.job();
+    wide.chains.push_back(one.chains[0]);
+    wide.reads.insert(wide.reads.end(), one.reads.begin(), one.reads.end());
+    wide.writes.push_back(part.maps());
+  }
+  const FencePtr a = *device.submit(running.job(0));
+  ASSERT_TRUE(gate.wait_for_jobs(1));
+  const FencePtr b = *device.submit(wide), c = *device.submit(later.job());
+  EXPECT_FALSE(*c->wait_for(std::chrono::milliseconds(20)));
+  EXPECT_EQ(gate.order.size(), 1U) << "the wide one needs all cores, and the later one lets it go first";
+  gate.open();
+  for (const FencePtr& fence : {a, b, c}) EXPECT_TRUE(fence->wait());
+  for (const test::Adder& part : parts) EXPECT_EQ(*part.result(), part.expected(1));
+  ASSERT_EQ((*b->counters()).size(), 3U);
 }
 
-TEST(MachineDevice, RunsAJobAndCounts) {
-  auto device = *open_device("sim");
-  const Buffer features = *device->allocate(16, "features");
-  const Buffer weights = *device->allocate(512, "weights");
-  const Buffer output = *device->allocate(32, "output");
-  const std::vector<uint64_t> words = program(features.address, weights.address, output.address);
-  const Buffer commands = *device->allocate(static_cast<int64_t>(words.size() * 8), "commands");
-  std::memcpy(commands.bytes.data(), words.data(), words.size() * 8);
-  const TaskEntry entry{commands.address, static_cast<uint32_t>(words.size())};
-  std::vector<TaskCounters> counters;
-  // Nothing was uploaded yet.
-  EXPECT_FALSE(device->run(std::span(&entry, 1), counters));
-  for (const Buffer& b : {features, weights, commands})
-    ASSERT_TRUE(device->sync_to_device(b, 0, static_cast<int64_t>(b.bytes.size())));
-  const Status done = device->run(std::span(&entry, 1), counters);
-  ASSERT_TRUE(done) << done.error().text();
-  for (const uint8_t v : output.bytes) EXPECT_EQ(v, 42);
-  ASSERT_EQ(counters.size(), 1U);
-  EXPECT_EQ(counters[0].output_pixels, 1);
-  EXPECT_EQ(counters[0].kernel_taps, 1);
-  EXPECT_EQ(counters[0].input_channels, 16);
-  EXPECT_EQ(counters[0].output_channels, 32);
-  EXPECT_FALSE(counters[0].depthwise);
-  EXPECT_FALSE(device->run({}, counters));
+TEST(MachineDevice, TheHostKeepsItsHandsOffBuffersOfAJob) {
+  Gate gate;
+  MachineDevice device(gate.options());
+  const auto adder = *test::Adder::make(device, 2, 1);
+  ASSERT_TRUE(adder.set(1));
+  const FencePtr fence = *device.submit(adder.job());
+  for (const Status& status :
+       {device.end_cpu_access(adder.maps(), 0, 1), device.begin_cpu_access(adder.maps(), 0, 1),
+        device.end_cpu_access(adder.command_words(), 0, 1)}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::InvalidArgument);
+    EXPECT_NE(status.error().message.find("has not ended"), std::string::npos) << status.error().message;
+  }
+  EXPECT_TRUE(device.begin_cpu_access(adder.command_words(), 0, 1)) << "reading beside a reader";
+  gate.open();
+  ASSERT_TRUE(fence->wait());
+  EXPECT_TRUE(device.end_cpu_access(adder.maps(), 0, 1));
+}
+
+TEST(MachineDevice, AJobReachesOnlyWhatItLists) {
+  MachineDevice device;
+  const auto adder = *test::Adder::make(device, 1, 1);
+  ASSERT_TRUE(adder.set(1));
+  Job job = adder.job();
+  job.reads.pop_back();  // the weights
+  const Status done = (*device.submit(job))->wait();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("outside every buffer"), std::string::npos) << done.error().text();
+}
+
+TEST(MachineDevice, WhatNobodyWroteIsNotRead) {
+  MachineDevice device;
+  const auto adder = *test::Adder::make(device, 1, 1);
+  const Status done = (*device.submit(adder.job()))->wait();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("never written"), std::string::npos) << done.error().text();
+}
+
+// Without the barrier a core reads what another may not have written.
+TEST(MachineDevice, ASplitWithoutItsBarrierIsRefused) {
+  MachineDevice device;
+  const Buffer weights = *test::identity_weights(device), words = *device.allocate(2 * 640, "words"),
+               maps = *device.allocate(3 * 64, "maps");
+  std::vector<uint64_t> all =
+      test::words_of({{maps.address, maps.address + 64, weights.address, 1}}, words.address);
+  const std::vector<uint64_t> other =
+      test::words_of({{maps.address + 64, maps.address + 128, weights.address, 1}}, words.address + 640);
+  all.insert(all.end(), other.begin(), other.end());
+  ASSERT_TRUE(test::fill_words(device, words, all));
+  ASSERT_TRUE(test::fill(device, maps, std::vector<uint8_t>(16, 1)));
+  Job job;
+  job.chains = {test::chain_of(1, words.address), test::chain_of(1, words.address + 640)};
+  job.reads = {words, weights};
+  job.writes = {maps};
+  const Status done = (*device.submit(job))->wait();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("CORE_BARRIER"), std::string::npos) << done.error().text();
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ TEST(ExecutableFile, every_field_survives) {
   e.host_steps = {
       {11, {{1, 64, 2, 3, 12, 4}}, {{0, 5, -12, 6, 13, 14, -15, 0.5}}, Rounding::Double, -3, -100, 99}};
   e.steps = {{StepKind::Requantize, 16, 0, 17, 18, 0}, {StepKind::Cpu, 23, -1, 0, 0, -1, {1, -1}, {-1, 2}}};
+  e.steps[1].edges = {{0}, {1, 2}, {2}, {{2, -1}}, {24, 25}};
   e.operators = {{22, "cpu", "because"}};
   e.layers = {{19, "npu", "max-scale", "why", 20, 21, false, {{-30, 31, 32, 33}}}};
   const auto bytes = write(e);
@@ -100,6 +101,14 @@ TEST(ExecutableFile, every_field_survives) {
   EXPECT_EQ(std::tie(s.kind, s.op, s.placement, s.first_task, s.task_count, s.host_step),
             std::make_tuple(StepKind::Requantize, 16, 0, 17, 18, 0));
   const Step& cpu = b.steps.at(1);
+  EXPECT_EQ(cpu.edges.after, std::vector<int32_t>{0});
+  EXPECT_EQ(cpu.edges.reads, (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(cpu.edges.writes, std::vector<int32_t>{2});
+  ASSERT_EQ(cpu.edges.completes.size(), 1U);
+  EXPECT_EQ(cpu.edges.completes[0].placement, 2);
+  EXPECT_EQ(cpu.edges.completes[0].task, -1);
+  EXPECT_EQ(cpu.edges.frees, (std::vector<int32_t>{24, 25}));
+  EXPECT_FALSE(s.edges.any());
   EXPECT_EQ(std::tie(cpu.kind, cpu.op), std::make_tuple(StepKind::Cpu, 23));
   EXPECT_EQ(cpu.inputs, (std::vector<int32_t>{1, -1}));
   EXPECT_EQ(cpu.outputs, (std::vector<int32_t>{-1, 2}));

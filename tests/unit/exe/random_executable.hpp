@@ -48,6 +48,7 @@ class RandomExecutable {
     for (int32_t n = below(4); n >= 0; --n) e.placements.push_back(placement(h, w));
     for (size_t p = 0; p < e.placements.size(); ++p) add_steps(e, static_cast<int32_t>(p));
     if (rng_.one_in(3)) add_packed(e, h, w);
+    if (rng_.one_in(2)) add_edges(e);
     add_records(e);
     return e;
   }
@@ -140,6 +141,26 @@ class RandomExecutable {
       e.host_steps.push_back(
           host_step(e.placements[static_cast<size_t>(p)], kind == StepKind::Requantize ? 4 : 1));
       e.steps.push_back({kind, below(9), p, 0, 0, index});
+    }
+  }
+
+  void add_edges(Executable& e) {
+    std::vector<bool> complete(e.placements.size(), false);
+    const auto some = [&](size_t of) {
+      std::vector<int32_t> out;
+      for (size_t i = 0; i < of; ++i)
+        if (rng_.one_in(4)) out.push_back(static_cast<int32_t>(i));
+      return out;
+    };
+    for (size_t i = 0; i < e.steps.size(); ++i) {
+      Step& step = e.steps[i];
+      step.edges = {some(i), some(e.placements.size()), some(e.placements.size()), {}, some(9)};
+      for (const int32_t p : some(e.placements.size())) {
+        if (complete[static_cast<size_t>(p)]) continue;
+        complete[static_cast<size_t>(p)] = true;
+        const bool job = step.kind == StepKind::Job;
+        step.edges.completes.push_back({p, job ? step.first_task + step.task_count - 1 : -1});
+      }
     }
   }
 

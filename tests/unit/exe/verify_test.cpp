@@ -42,6 +42,8 @@ Executable sound() {
              {StepKind::Gather, 0, 0, 0, 0, 1},
              {StepKind::Correct, 0, 0, 0, 0, 1},
              {StepKind::Download, -1, 0}};
+  e.steps[2].edges = {{0, 1}, {0}, {0, 1}, {{1, 0}, {0, 1}}, {}};
+  e.steps[6].edges = {{2, 4}, {0}, {}, {}, {2, 7}};
   e.layers = {{0, "npu", "hw-multiply", "", 2, 100, true, {{-7, 8, 3, 1}}}};
   e.constants = {{7, {1}}};
   return e;
@@ -111,6 +113,23 @@ const Breach kBreaches[] = {
            e.host_steps[1].rounding = Rounding{3}),
     BREACH(step_kind, "kind 7 is not known; valid are 0 to 6: cpu, upload, download, job, gather, requantize",
            e.steps[0].kind = StepKind{7}),
+    BREACH(after_itself, "waits for step 2 of 2", e.steps[2].edges.after = {0, 2}),
+    BREACH(after_negative, "waits for step -1", e.steps[2].edges.after = {-1}),
+    BREACH(after_twice, "waits for step 1 behind 1: not in rising order", e.steps[2].edges.after = {1, 1}),
+    BREACH(reads_what_is_none, "reads placement 2 of 2", e.steps[2].edges.reads = {2}),
+    BREACH(writes_what_is_none, "writes placement 2 of 2", e.steps[2].edges.writes = {0, 2}),
+    BREACH(frees_what_is_none, "frees tensor -5", e.steps[2].edges.frees = {-5}),
+    BREACH(frees_twice, "frees tensor 2 behind 7", e.steps[6].edges.frees = {7, 2}),
+    BREACH(completes_what_is_none, "completes placement 2 of 2", e.steps[2].edges.completes[0].placement = 2),
+    BREACH(completes_twice, "completes placement 0, which is complete",
+           e.steps[4].edges.completes = {{0, -1}}),
+    BREACH(completes_by_no_task, "by task -1, which it does not run",
+           e.steps[2].edges.completes[0].task = -1),
+    BREACH(completes_by_other_task, "by task 2, which it does not run",
+           e.steps[2].edges.completes[1].task = 2),
+    BREACH(completes_by_task_of_none, "by task 0, which it does not run",
+           e.steps[4].edges.completes = {{1, 0}}),
+    BREACH(completes_backwards, "by task 0 behind 1", e.steps[2].edges.completes = {{1, 1}, {0, 0}}),
     BREACH(two_records, "operator 0 has two records", e.operators.push_back({0, "cpu", ""})),
     BREACH(two_operators, "operator 5 has two records", e.operators = {{5, "cpu", ""}, {5, "cpu", ""}}),
     BREACH(constant_tensor, "tensor index -1", e.constants[0].tensor = -1),

@@ -28,8 +28,13 @@ std::vector<ConvTask> tasks_of(ir::OpKind kind, int32_t channels,
   }
   MemoryPlan memory;
   const CostConstants cost;
-  const auto lowered = lower_convolution(graph, 0, {}, params, plain_input(geometry(graph, 0), {0, 0}),
-                                         {{}, cost}, memory, false);
+  const auto lowered = lower_convolution({.graph = graph,
+                                          .op = 0,
+                                          .layer = {},
+                                          .params = params,
+                                          .input = plain_input(geometry(graph, 0), {0, 0}),
+                                          .cutting = {{}, cost}},
+                                         memory);
   EXPECT_TRUE(lowered) << lowered.error().text();
   std::vector<ConvTask> tasks;
   if (lowered)

@@ -52,9 +52,13 @@ std::vector<ConvTask> tasks_of(const ir::Graph& graph, bool packed, const TileLi
   params.sets[0].params.resize(static_cast<size_t>(g.out_c));
   MemoryPlan memory;
   const CostConstants cost;
-  const auto lowered =
-      lower_convolution(graph, 0, {}, params, packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}),
-                        {limits, cost}, memory, false);
+  const auto lowered = lower_convolution({.graph = graph,
+                                          .op = 0,
+                                          .layer = {},
+                                          .params = params,
+                                          .input = packed ? packed_input(g, {0, 0}) : plain_input(g, {0, 0}),
+                                          .cutting = {limits, cost}},
+                                         memory);
   EXPECT_TRUE(lowered) << lowered.error().text();
   std::vector<ConvTask> tasks;
   if (lowered)

@@ -84,7 +84,7 @@ struct Layer {
 };
 
 // The layer as it is, with a conversion of its results.
-inline Layer small_layer() {
+inline Layer plain_layer() {
   Layer out;
   out.scale = 20001;
   out.shift = 22;

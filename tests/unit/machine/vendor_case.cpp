@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -244,6 +245,73 @@ std::vector<int8_t> VendorCase::output(const std::string& tensor) {
     return out;
   }
   return {};
+}
+
+const json& VendorCase::tensor(const std::string& name) const {
+  for (const json& t : info_["tensors"])
+    if (t["name"] == name) return t;
+  std::abort();
+}
+
+namespace {
+
+int64_t little_endian(const std::vector<uint8_t>& bytes, size_t at, size_t size) {
+  uint64_t out = 0;
+  for (size_t i = 0; i < size; ++i) out |= uint64_t{bytes[at + i]} << (8 * i);
+  const size_t shift = 64 - 8 * size;
+  return static_cast<int64_t>(out << shift) >> shift;
+}
+int64_t shifted_up(int64_t value, int64_t shift) {
+  return shift == 0 ? value : (value + (int64_t{1} << (shift - 1))) >> shift;
+}
+// The value that the first block writes to a register of the DPU.
+int64_t register_value(const json& info, uint16_t offset) {
+  for (const uint64_t word : parse_words(info["tasks"][0]["regcmd"]))
+    if (word >> 48 == 0x1001 && (word & 0xFFFF) == offset)
+      return static_cast<int64_t>(word >> 16 & 0xFFFFFFFF);
+  std::abort();
+}
+
+}  // namespace
+
+std::vector<int8_t> VendorCase::convolved(const json& node) const {
+  const json& in = tensor(node["ins"][0]);
+  const json& w = tensor(node["ins"][1]);
+  const json& out = tensor(node["outs"][0]);
+  const std::vector<uint8_t>&x = bytes_.at(in["name"]), &weights = bytes_.at(w["name"]),
+        &records = bytes_.at(node["ins"][2]);
+  const size_t ic = in["shape"][1], oc = out["shape"][1], height = in["shape"][2], width = in["shape"][3];
+  const size_t kh = w["shape"][2], kw = w["shape"][3], kernels = w["native"][4], channels = w["native"][5],
+               blocks = (ic + channels - 1) / channels, plane = height * width * 16;
+  const int64_t zero = in["zp"][0], scale = register_value(info_, 0x4084),
+                shift = register_value(info_, 0x4088);
+  std::vector<int8_t> result;
+  for (size_t k = 0; k < oc; ++k) {
+    const size_t record = k / 8 * 64, lane = k % 8;
+    const int64_t bias = little_endian(records, record + 4 * lane, 4),
+                  per_input = little_endian(records, record + 32 + 2 * lane, 2),
+                  multiplier = little_endian(records, record + 48 + 2 * lane, 2);
+    for (size_t y = 0; y < height; ++y)
+      for (size_t px = 0; px < width; ++px) {
+        int64_t sum = bias;
+        for (size_t i = 0; i < kh * kw; ++i) {
+          const size_t sy = y + i / kw - kh / 2, sx = px + i % kw - kw / 2;  // wraps below zero
+          const bool inside = sy < height && sx < width;
+          for (size_t c = 0; c < ic; ++c) {
+            const int64_t value =
+                inside ? static_cast<int8_t>(x[c / 16 * plane + (sy * width + sx) * 16 + c % 16]) : zero;
+            const size_t at =
+                (((k / kernels * blocks + c / channels) * kh * kw + i) * kernels + k % kernels) * channels +
+                c % channels;
+            sum += value * (static_cast<int8_t>(weights[at]) + per_input);
+          }
+        }
+        const int64_t v = shifted_up(shifted_up(sum * multiplier, 14) * scale, shift);
+        result.push_back(
+            static_cast<int8_t>(std::clamp<int64_t>(v + out["zp"][0].get<int64_t>(), -128, 127)));
+      }
+  }
+  return result;
 }
 
 }  // namespace peraxis::machine::test

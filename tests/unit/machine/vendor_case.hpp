@@ -32,6 +32,10 @@ class VendorCase {
   Result<std::vector<std::vector<TaskReport>>> run(size_t cores, bool keep = false);
   // [channel][pixel], as the recorded outputs are.
   std::vector<int8_t> output(const std::string& tensor);
+  // What the convolution of a net gives, by a formula that knows nothing of the machine: plain sums over the
+  // recorded layout of weights and records, then the compiler's published requantization with ties up. Only
+  // for convolutions of stride 1 with as many rows out as in and no activation. As output().
+  std::vector<int8_t> convolved(const nlohmann::json& node) const;
   // `tensor`, or the one the program writes when a reshape on the CPU follows.
   std::string written(const std::string& tensor) const;
   // Clears the barrier bits of all blocks.
@@ -48,6 +52,7 @@ class VendorCase {
   std::vector<uint8_t> input(const nlohmann::json& tensor) const;
   void add(const std::string& name, std::vector<uint8_t> bytes, bool written);
   void map_commands();
+  const nlohmann::json& tensor(const std::string& name) const;
 
   bool found_ = false;
   nlohmann::json info_;

@@ -62,7 +62,7 @@ TEST(Cost, PackedPixelsAreReadAsTheyLie) {
 
 TEST(Cost, TimeIsTheLongerOfMultiplyingAndMovingAndTheTask) {
   lower::LoweredLayer lowered;
-  lowered.tasks.push_back({task(64, 64, 160, 160, 3), lower::TaskShape::Direct, {}, 64, 0});
+  lowered.tasks.push_back({task(64, 64, 160, 160, 3), lower::TaskKind::Direct, {}, 64, 0});
   lower::Geometry g;
   g.out_h = g.out_w = 160;
   g.out_c = 64;

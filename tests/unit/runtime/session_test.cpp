@@ -12,6 +12,7 @@
 #include <memory>
 #include <random>
 
+#include "device/synchronous.hpp"
 #include "runtime/program.hpp"
 
 namespace peraxis::runtime {
@@ -21,7 +22,7 @@ constexpr int32_t kProgramWords = 6;  // source, target, bytes, addend, mode, pi
 constexpr uint32_t kFirstAddress = 0x10000;
 enum Mode : uint32_t { kAdd = 0, kTimesHundredToInt32 = 1 };
 
-class FakeDevice final : public device::Device {
+class FakeDevice final : public device::SynchronousDevice {
  public:
   std::string name() const override { return "fake"; }
 
@@ -35,12 +36,12 @@ class FakeDevice final : public device::Device {
     memories_.push_back(std::move(memory));
     return device::Buffer{memories_.back()->address, memories_.back()->host};
   }
-  Status sync_to_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status end_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     Memory& m = at(buffer.address);
     std::memcpy(m.chip.data() + offset, m.host.data() + offset, static_cast<size_t>(bytes));
     return {};
   }
-  Status sync_from_device(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
+  Status begin_cpu_access(const device::Buffer& buffer, int64_t offset, int64_t bytes) override {
     Memory& m = at(buffer.address);
     std::memcpy(m.host.data() + offset, m.chip.data() + offset, static_cast<size_t>(bytes));
     return {};
@@ -60,7 +61,9 @@ class FakeDevice final : public device::Device {
     return {};
   }
 
-  int64_t used_bytes() const override { return used; }
+  std::optional<device::AddressSpace> address_space() const override {
+    return device::AddressSpace{int64_t{1} << 32, used};
+  }
 
   std::vector<std::string> allocated;
   int64_t used = 0;            // of the address space, as others would have it
@@ -196,6 +199,7 @@ exe::Executable chain_executable(int32_t convolutions) {
              {exe::StepKind::Job, -1, -1, 0, convolutions, -1},
              {exe::StepKind::Download, -1, convolutions, 0, 0, -1},
              {exe::StepKind::Cpu, convolutions, -1, 0, 0, -1}};
+  for (int32_t i = 0; i < convolutions; ++i) e.steps[1].edges.completes.push_back({i + 1, i});
   return e;
 }
 
@@ -251,6 +255,8 @@ exe::Executable pool_on_cubes() {
              {exe::StepKind::Job, -1, -1, 0, 1},
              {exe::StepKind::Cpu, 1, -1, 0, 0, -1, {1}, {2}},
              {exe::StepKind::Download, -1, 2}};
+  e.steps[1].edges.completes = {{1, 0}};
+  e.steps[2].edges.completes = {{2, -1}};
   return e;
 }
 
@@ -322,6 +328,17 @@ TEST(Session, BrokenOperandsAreRefused) {
        [](exe::Executable& e) { e.steps[2].inputs = {0}; }},
       {"host array that nobody wrote", "no earlier step",
        [](exe::Executable& e) { e.steps[2].inputs = {-1}; }},
+      {"array that an earlier step freed", "or which one has freed",
+       [](exe::Executable& e) {
+         e.steps[0].edges.frees = {0};
+         e.steps.push_back({exe::StepKind::Upload, -1, 0});
+       }},
+      {"array that is freed and not there", "frees tensor 1, which is not on the host",
+       [](exe::Executable& e) { e.steps[1].edges.frees = {1}; }},
+      {"array that no tensor has", "frees tensor 99",
+       [](exe::Executable& e) { e.steps[1].edges.frees = {99}; }},
+      {"output that is freed", "or which one has freed",
+       [](exe::Executable& e) { e.steps.back().edges.frees = {2}; }},
       {"output that stays on the device", "no earlier step", [](exe::Executable& e) { e.steps.pop_back(); }},
       {"another view", "does not run on cubes",
        [](exe::Executable& e) {
@@ -383,8 +400,8 @@ TEST(Session, AnAddressSpaceThatIsFullIsAnError) {
   EXPECT_EQ(none.error().code, ErrorCode::OutOfMemory);
   EXPECT_EQ(
       none.error().message,
-      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of the "
-                  "4294967296 bytes that 32-bit addresses reach {} are taken",
+      fmt::format("'net' needs {} bytes on device 'fake' ('words' {}, 'maps' {}, 'weights' 4096), of its "
+                  "4294967296 bytes of addresses {} are taken",
                   session_bytes + 4096, e.buffers[0].size, e.buffers[1].size, device.used));
   EXPECT_TRUE(device.allocated.empty()) << "nothing is taken before all of it fits";
   device.used -= 1;

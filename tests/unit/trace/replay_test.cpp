@@ -59,7 +59,7 @@ Capture two_tiles(const Layer& layer, const Data& data, bool chained) {
 }
 
 Layer layer() {
-  return small_layer();
+  return plain_layer();
 }
 
 TEST(ReplayPrograms, TilesAgreeChainedOrNot) {

@@ -1,11 +1,12 @@
-#include "compiler/cpu_operands.hpp"
+#include "plan/cpu_operands.hpp"
 
 #include <algorithm>
 
 #include "ir/operands.hpp"
 #include "lower/device_op.hpp"
+#include "plan/device_tensors.hpp"
 
-namespace peraxis::compiler {
+namespace peraxis::plan {
 namespace {
 
 bool has_cubes(const ir::Tensor& t) {
@@ -15,21 +16,16 @@ bool has_cubes(const ir::Tensor& t) {
 
 }  // namespace
 
-View view_of(const ir::Tensor& tensor) {
-  const ir::Nhwc map = ir::nhwc(tensor);
-  return {map.n * map.h, map.w, map.c};
-}
-
-std::vector<std::optional<View>> views_read_on_npu(const ir::Graph& graph, const plan::Plan& plan) {
-  std::vector<std::optional<View>> views(graph.tensors.size());
+std::vector<std::optional<program::Map>> views_read_on_npu(const ir::Graph& graph, const Plan& plan) {
+  std::vector<std::optional<program::Map>> views(graph.tensors.size());
   std::vector<bool> refused(graph.tensors.size());
-  const auto note = [&](int32_t tensor, const View& view) {
+  const auto note = [&](int32_t tensor, const program::Map& view) {
     const auto t = static_cast<size_t>(tensor);
     const bool all = view.h * view.w * view.c == graph.tensor(tensor).elements();
-    if (!has_cubes(graph.tensor(tensor)) || !all || (views[t] && *views[t] != view)) refused[t] = true;
+    if (!has_cubes(graph.tensor(tensor)) || !all || (views[t] && !views[t]->same_as(view))) refused[t] = true;
     views[t] = view;
   };
-  for (const plan::LayerPlan& layer : plan.layers) {
+  for (const LayerPlan& layer : plan.layers) {
     const lower::Geometry& g = layer.geometry;
     if (layer.on_npu()) note(ir::conv_operands(graph.ops[layer.op]).input, {g.in_rows(), g.in_w, g.in_c});
   }
@@ -58,4 +54,4 @@ CubeOperands choose_operands(const ir::Graph& graph, size_t op, const std::vecto
   return {};
 }
 
-}  // namespace peraxis::compiler
+}  // namespace peraxis::plan

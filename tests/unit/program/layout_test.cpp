@@ -1,8 +1,8 @@
-#include "lower/cube_layout.hpp"
+#include "program/layout.hpp"
 
 #include <gtest/gtest.h>
 
-namespace peraxis::lower {
+namespace peraxis::program {
 namespace {
 
 using Slots = std::vector<int32_t>;
@@ -48,4 +48,4 @@ TEST(Layout, Ranges) {
 }
 
 }  // namespace
-}  // namespace peraxis::lower
+}  // namespace peraxis::program

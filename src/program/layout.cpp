@@ -1,14 +1,17 @@
-#include "lower/cube_layout.hpp"
+#include "program/layout.hpp"
 
 #include <algorithm>
 
-#include "lower/tiling.hpp"
 #include "target/rk3588/limits.hpp"
 
-namespace peraxis::lower {
+namespace peraxis::program {
 namespace {
 
 using rk3588::kAtomBytes;
+
+int64_t round_up(int64_t value, int64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 int64_t slot(const Layout& layout, int64_t channel) {
   return layout.plain() ? channel : layout.slot_of[static_cast<size_t>(channel)];
@@ -61,4 +64,4 @@ ChannelRange channel_range(const Layout& layout, int64_t first, int64_t count) {
   return out;
 }
 
-}  // namespace peraxis::lower
+}  // namespace peraxis::program

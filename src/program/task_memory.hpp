@@ -9,12 +9,13 @@
 
 #include "target/rk3588/tasks.hpp"
 
-namespace peraxis::lower {
+namespace peraxis::program {
 
-// Bytes of an allocation that a task reads or writes: none at `end` or behind it.
+// Bytes of an allocation that a task reads or writes: none before `begin`, at `end` or behind it.
 struct Reach {
   int32_t allocation = -1;
-  int64_t end = 0;
+  int64_t begin = 0, end = 0;
+  bool written = false;
 };
 // Of the task's maps; weights and operands of channels are constants.
 std::vector<Reach> reach_of(const rk3588::Task& task);
@@ -38,4 +39,4 @@ void for_addresses(rk3588::Task& task, const Fn& fn) {
       task);
 }
 
-}  // namespace peraxis::lower
+}  // namespace peraxis::program

@@ -1,5 +1,5 @@
-// See schedule.hpp. Executables come from files, so every rule here is an error, never a check.
-#include "runtime/schedule.hpp"
+// See check.hpp. Executables come from files, so every rule here is an error, never a check.
+#include "runtime/check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -177,13 +177,12 @@ Status check_step(const exe::Executable& executable, const ir::Graph& graph, con
 // Host arrays as they come and go: present[t] is set while tensor t has one.
 class HostArrays {
  public:
-  explicit HostArrays(const ir::Graph& graph)
-      : graph_(graph), present_(graph.tensors.size(), false), last_use_(graph.tensors.size(), -1) {
-    for (const int32_t t : graph.inputs) write(t, -1);
-    for (const ir::KeptState& state : graph.states) write(state.before, -1);
+  explicit HostArrays(const ir::Graph& graph) : graph_(graph), present_(graph.tensors.size(), false) {
+    for (const int32_t t : graph.inputs) write(t);
+    for (const ir::KeptState& state : graph.states) write(state.before);
   }
 
-  Status read(int32_t tensor, int32_t step) {
+  Status read(int32_t tensor) const {
     const ir::Tensor& t = graph_.tensor(tensor);
     if (t.is_constant) {
       if (static_cast<int64_t>(t.data.size()) != t.bytes())
@@ -192,26 +191,25 @@ class HostArrays {
       return {};
     }
     if (!present_[static_cast<size_t>(tensor)])
-      return fail(ErrorCode::InvalidModel, "it reads tensor {}, which no earlier step has written", tensor);
-    last_use_[static_cast<size_t>(tensor)] = std::max(last_use_[static_cast<size_t>(tensor)], step);
+      return fail(ErrorCode::InvalidModel,
+                  "it reads tensor {}, which no earlier step has written, or which one has freed", tensor);
     return {};
   }
-  void write(int32_t tensor, int32_t step) {
-    present_[static_cast<size_t>(tensor)] = true;
-    last_use_[static_cast<size_t>(tensor)] = std::max(last_use_[static_cast<size_t>(tensor)], step);
+  void write(int32_t tensor) { present_[static_cast<size_t>(tensor)] = true; }
+  Status free(int32_t tensor) {
+    if (!is_index(tensor, present_.size()) || !present_[static_cast<size_t>(tensor)])
+      return fail(ErrorCode::InvalidModel, "it frees tensor {}, which is not on the host", tensor);
+    present_[static_cast<size_t>(tensor)] = false;
+    return {};
   }
-  bool present(int32_t tensor) const { return present_[static_cast<size_t>(tensor)]; }
-  int32_t last_use(int32_t tensor) const { return last_use_[static_cast<size_t>(tensor)]; }
 
  private:
   const ir::Graph& graph_;
   std::vector<bool> present_;
-  std::vector<int32_t> last_use_;
 };
 
-Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int32_t index,
+Status walk_step(const exe::Executable& executable, const ir::Graph& graph, const exe::Step& step,
                  HostArrays& arrays) {
-  const exe::Step& step = executable.steps[static_cast<size_t>(index)];
   if (step.kind == exe::StepKind::Cpu) {
     const ir::Op& op = graph.ops[static_cast<size_t>(step.op)];
     const auto on_device = [](const std::vector<int32_t>& places, size_t i) {
@@ -219,124 +217,16 @@ Status walk_step(const exe::Executable& executable, const ir::Graph& graph, int3
     };
     for (size_t i = 0; i < op.inputs.size(); ++i)
       if (op.inputs[i] != ir::kAbsent && !on_device(step.inputs, i))
-        PERAXIS_TRY_NOTE(arrays.read(op.inputs[i], index), "in step {}, {}", index,
-                         graph.op_label(static_cast<size_t>(step.op)));
+        PERAXIS_TRY_NOTE(arrays.read(op.inputs[i]), "{}", graph.op_label(static_cast<size_t>(step.op)));
     for (size_t i = 0; i < op.outputs.size(); ++i)
-      if (!on_device(step.outputs, i)) arrays.write(op.outputs[i], index);
+      if (!on_device(step.outputs, i)) arrays.write(op.outputs[i]);
   } else if (step.kind == exe::StepKind::Upload) {
-    const int32_t tensor = executable.placements[static_cast<size_t>(step.placement)].tensor;
-    PERAXIS_TRY_NOTE(arrays.read(tensor, index), "in step {}, an upload", index);
+    PERAXIS_TRY(arrays.read(executable.placements[static_cast<size_t>(step.placement)].tensor));
   } else if (step.kind == exe::StepKind::Download) {
-    arrays.write(executable.placements[static_cast<size_t>(step.placement)].tensor, index);
+    arrays.write(executable.placements[static_cast<size_t>(step.placement)].tensor);
   }
+  for (const int32_t tensor : step.edges.frees) PERAXIS_TRY(arrays.free(tensor));
   return {};
-}
-
-// When something is complete: after `task` of step `step`, or after all of it.
-struct Moment {
-  int32_t step = -1, task = -1;
-  bool known() const { return step >= 0; }
-  bool operator<(const Moment& other) const {
-    return step != other.step ? step < other.step : task < other.task;
-  }
-};
-
-// By operator: when its last task has run; and by placement: the host step that writes it.
-struct Writers {
-  std::vector<Moment> tasks;
-  std::vector<Moment> host;            // or step of a CPU operator
-  std::vector<bool> finished_by_host;  // by tensor, by a host step
-  std::vector<bool> uploaded;          // by placement
-  std::vector<Moment> uploads;         // by tensor: when it is on the device because the host had it
-};
-
-Writers find_writers(const exe::Executable& executable, const ir::Graph& graph) {
-  Writers out{std::vector<Moment>(graph.ops.size()), std::vector<Moment>(executable.placements.size()),
-              std::vector<bool>(graph.tensors.size()), std::vector<bool>(executable.placements.size()),
-              std::vector<Moment>(graph.tensors.size())};
-  for (size_t i = 0; i < executable.steps.size(); ++i) {
-    const exe::Step& step = executable.steps[i];
-    const auto placement = static_cast<size_t>(step.placement);
-    switch (step.kind) {
-      case exe::StepKind::Job:
-        for (int32_t t = step.first_task; t < step.first_task + step.task_count; ++t)
-          out.tasks[static_cast<size_t>(executable.tasks[static_cast<size_t>(t)].op)] = {
-              static_cast<int32_t>(i), t};
-        break;
-      case exe::StepKind::Upload:
-        out.uploaded[placement] = true;
-        out.uploads[static_cast<size_t>(executable.placements[placement].tensor)] = {static_cast<int32_t>(i),
-                                                                                     -1};
-        break;
-      case exe::StepKind::Cpu:
-        for (const int32_t p : step.outputs)
-          if (p >= 0) out.host[static_cast<size_t>(p)] = {static_cast<int32_t>(i), -1};
-        break;
-      case exe::StepKind::Gather:
-      case exe::StepKind::Requantize:
-      case exe::StepKind::Correct:
-        out.host[placement] = {static_cast<int32_t>(i), -1};
-        out.finished_by_host[static_cast<size_t>(executable.placements[placement].tensor)] = true;
-        break;
-      default:
-        break;
-    }
-  }
-  return out;
-}
-
-// By tensor: when its values are on the device. An operator without tasks of its own (a concatenation whose
-// parts were written in place, a part of an uploaded map) is done when its inputs are.
-std::vector<Moment> done_on_device(const exe::Executable& executable, const ir::Graph& graph,
-                                   const Writers& writers) {
-  std::vector<Moment> done = writers.uploads;
-  std::vector<Moment> by_host(graph.tensors.size());
-  std::vector<bool> placed(graph.tensors.size());
-  for (size_t p = 0; p < executable.placements.size(); ++p) {
-    const auto tensor = static_cast<size_t>(executable.placements[p].tensor);
-    placed[tensor] = placed[tensor] || !writers.uploaded[p];
-    if (writers.host[p].known()) by_host[tensor] = writers.host[p];
-  }
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const ir::Op& op = graph.ops[i];
-    Moment moment = writers.tasks[i];
-    if (!moment.known() &&
-        std::ranges::all_of(op.outputs, [&](int32_t t) { return placed[static_cast<size_t>(t)]; }))
-      for (const int32_t t : op.inputs)
-        if (t != ir::kAbsent) moment = std::max(moment, done[static_cast<size_t>(t)]);
-    for (const int32_t t : op.outputs)
-      if (moment.known()) done[static_cast<size_t>(t)] = moment;
-    for (const int32_t t : op.outputs)
-      if (by_host[static_cast<size_t>(t)].known())
-        done[static_cast<size_t>(t)] = by_host[static_cast<size_t>(t)];
-  }
-  return done;
-}
-
-// Finds for every placement the task or host step that makes it complete.
-void find_completions(const exe::Executable& executable, const ir::Graph& graph, Schedule& schedule) {
-  const Writers writers = find_writers(executable, graph);
-  const std::vector<Moment> done = done_on_device(executable, graph, writers);
-  std::vector<int32_t> producer(graph.tensors.size(), -1);
-  for (size_t op = 0; op < graph.ops.size(); ++op)
-    for (const int32_t output : graph.ops[op].outputs)
-      producer[static_cast<size_t>(output)] = static_cast<int32_t>(op);
-  for (size_t p = 0; p < executable.placements.size(); ++p) {
-    if (writers.uploaded[p]) continue;
-    const exe::Placement& placement = executable.placements[p];
-    const auto tensor = static_cast<size_t>(placement.tensor);
-    Moment moment = writers.host[p].known() ? writers.host[p] : done[tensor];
-    // Scattered sets are complete when their tasks are, whatever a host step makes of them later.
-    if (!writers.host[p].known() && writers.finished_by_host[tensor]) {
-      if (placement.slot_of.empty() || producer[tensor] < 0) continue;
-      moment = writers.tasks[static_cast<size_t>(producer[tensor])];
-    }
-    if (!moment.known()) continue;
-    std::vector<int32_t>& list = moment.task >= 0
-                                     ? schedule.complete_after_task[static_cast<size_t>(moment.task)]
-                                     : schedule.complete_after_step[static_cast<size_t>(moment.step)];
-    list.push_back(static_cast<int32_t>(p));
-  }
 }
 
 // Convolutions have layers, all others records of operators.
@@ -365,25 +255,16 @@ Status check_against_graph(const exe::Executable& executable, const ir::Graph& g
   return {};
 }
 
-Result<Schedule> make_schedule(const exe::Executable& executable, const ir::Graph& graph) {
-  Schedule schedule;
-  schedule.dead_after.resize(executable.steps.size());
-  schedule.complete_after_step.resize(executable.steps.size());
-  schedule.complete_after_task.resize(executable.tasks.size());
-
+Status check_host_arrays(const exe::Executable& executable, const ir::Graph& graph) {
   HostArrays arrays(graph);
-  const auto steps = static_cast<int32_t>(executable.steps.size());
-  for (int32_t i = 0; i < steps; ++i) PERAXIS_TRY(walk_step(executable, graph, i, arrays));
+  for (size_t i = 0; i < executable.steps.size(); ++i)
+    PERAXIS_TRY_NOTE(walk_step(executable, graph, executable.steps[i], arrays),
+                     "in step {} of the executable", i);
   for (const int32_t output : graph.outputs)
-    PERAXIS_TRY_NOTE(arrays.read(output, steps), "at the end of the run, for an output of the model");
+    PERAXIS_TRY_NOTE(arrays.read(output), "at the end of the run, for an output of the model");
   for (const ir::KeptState& state : graph.states)
-    PERAXIS_TRY_NOTE(arrays.read(state.after, steps), "at the end of the run, for a state of the model");
-  for (int32_t t = 0; t < static_cast<int32_t>(graph.tensors.size()); ++t)
-    if (arrays.present(t) && arrays.last_use(t) >= 0 && arrays.last_use(t) < steps)
-      schedule.dead_after[static_cast<size_t>(arrays.last_use(t))].push_back(t);
-
-  find_completions(executable, graph, schedule);
-  return schedule;
+    PERAXIS_TRY_NOTE(arrays.read(state.after), "at the end of the run, for a state of the model");
+  return {};
 }
 
 }  // namespace peraxis::runtime
