@@ -2,6 +2,8 @@
 // where.
 #pragma once
 
+#include <limits>
+#include <map>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -21,36 +23,55 @@ void note_operands(const std::vector<OperatorAccess>& accesses, Program& program
 // writes.
 void draw_edges(const ir::Graph& graph, Program& program);
 
-// By step: those that it may not run beside, each an earlier one; not only the nearest.
-class Hazards {
+// Which steps a step must wait for: of every byte of the arena and every host array that it uses its last
+// writer, and where it writes those that have read since. For all earlier users these wait themselves.
+class Conflicts {
  public:
-  explicit Hazards(const Program& program);
-  // They use the same memory or host array, and one of them writes it.
-  bool between(size_t earlier, size_t later) const;
+  Conflicts(const ir::Graph& graph, const Program& program)
+      : program_(program), arrays_(graph.tensors.size()) {}
+  // Of the next step, in rising order: to be asked once a step, in the order of the list.
+  std::vector<int32_t> next();
 
  private:
   struct Range {
     int64_t begin = 0, end = 0;
   };
-  struct Use {
-    std::vector<Range> all, written;              // of the arena, in order, none touching another
-    std::vector<int32_t> arrays, arrays_written;  // host arrays, in order
+  struct Users {
+    int32_t writer = -1;           // the last one
+    std::vector<int32_t> readers;  // since
+  };
+  struct Segment {
+    int64_t end = 0;
+    Users users;
   };
   static std::vector<Range> merged(std::vector<Range> ranges);
-  static bool overlap(const std::vector<Range>& a, const std::vector<Range>& b);
+  // The map then has a border at `at`, if it has bytes on both sides.
+  void split(int64_t at);
+  // fn(users) of all of the range that steps have used.
+  template <class Fn>
+  void for_users(const Range& range, const Fn& fn);
+  void note_reader(const Range& range, int32_t step);
+  void note_writer(const Range& range, int32_t step);
 
-  std::vector<Use> uses_;  // by step
+  const Program& program_;
+  size_t step_ = 0;
+  std::map<int64_t, Segment> bytes_;  // of the arena, by first byte; what is in none was not used
+  std::vector<Users> arrays_;         // by tensor of the graph: its host array
 };
 
 // Whether steps wait for steps through others.
 class Waiting {
  public:
-  // Of the edges of the first steps, as many as were added; `after` of the next one.
+  // The edges of the next step.
   void add(const std::vector<int32_t>& after);
-  bool waits(size_t later, size_t earlier) const { return earlier < later && before_[later][earlier]; }
+  // `most`: steps to look at. False when the answer is not known after so many.
+  bool waits(size_t later, size_t earlier, size_t most = std::numeric_limits<size_t>::max()) const;
 
  private:
-  std::vector<std::vector<bool>> before_;  // by step: all that are done when it begins
+  std::vector<std::vector<int32_t>> after_;  // by step
+  std::vector<size_t> all_below_;            // by step: it waits for every step below this one
+  mutable std::vector<size_t> seen_;         // by step: the question that has come by last
+  mutable size_t questions_ = 0;
 };
 
 }  // namespace peraxis::program

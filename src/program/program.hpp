@@ -1,12 +1,12 @@
 // The placed program: everything that is decided about a model on this chip, after planning and before a
 // single command word. The planner makes it (plan/place_program.hpp), `compile` turns it into words and a
-// file, `compile
-// --print-program` prints it. What it holds:
+// file, `compile --print-program` prints it. What it holds:
 //
-//   operators    one a graph operator: the variant that the planner took, what is proved of it and what it
-//   costs tensors      one a tensor that lies in device memory: where, in which slots, for how long tasks the
-//   chip's tasks, in the order in which they run steps        what a run walks: uploads, jobs, work of the
-//   host; and which of them wait for which allocations  the memory of all that
+// - operators: for each operator of the graph the variant that the planner took, what is proved and the cost;
+// - tensors: for each tensor in device memory where it lies, in which slots, and for how long;
+// - tasks: the chip's tasks, in the order in which they run;
+// - steps: what a run walks (uploads, jobs, work of the host), and which of them wait for which;
+// - allocations: the memory of all that.
 //
 // Everything refers to everything else by index, so that the whole can be printed (text.hpp), read back and
 // checked (verify.hpp).

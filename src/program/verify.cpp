@@ -307,13 +307,13 @@ class Checker {
   }
 
   Status check_waiting() const {
-    const Hazards hazards(p_);
+    Conflicts conflicts(graph_, p_);
     Waiting waiting;
     for (size_t i = 0; i < p_.steps.size(); ++i) {
       waiting.add(p_.steps[i].after);
-      for (size_t j = 0; j < i; ++j)
-        if (!waiting.waits(i, j) && hazards.between(j, i))
-          return bad("step {} uses what step {} uses, and does not wait for it", i, j);
+      for (const int32_t before : conflicts.next())
+        if (!waiting.waits(i, static_cast<size_t>(before)))
+          return bad("step {} uses what step {} uses, and does not wait for it", i, before);
     }
     return {};
   }
