@@ -78,9 +78,8 @@ Status settle_rule(const ir::Graph& graph, PictureInput& picture) {
     stored = &graph.tensor(op->outputs[0]);
     picture.because = "of the scale that the input is quantized with";
   }
-  const float scale = stored->quant.quantized() ? stored->quant.scale.front() : 0.0F;
-  const int64_t zero_point = stored->quant.zero_point.empty() ? 0 : stored->quant.zero_point.front();
-  picture.rule = PERAXIS_TRY(vision::pixel_rule(ir::data_type_name(stored->type), scale, zero_point));
+  picture.rule = PERAXIS_TRY(vision::pixel_rule(ir::data_type_name(stored->type), stored->quant.first_scale(),
+                                                stored->quant.first_zero_point()));
   return {};
 }
 
@@ -96,20 +95,9 @@ CliStatus bind_array(const ir::Graph& graph, const std::string& spec, BoundInput
   return {};
 }
 
-tl::unexpected<CliError> no_single_input(const ir::Graph& graph, const char* option, size_t found) {
-  return usage(
-      "{}: {} inputs of the model could take a picture ([1,h,w,1 or 3] or [1,1 or 3,h,w] in int8, uint8 or "
-      "float32), exactly one must; the model has {}",
-      option, found, all_inputs(graph));
-}
-
 CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInputs& bound,
                      std::vector<bool>& set) {
-  std::vector<PictureInput> candidates;
-  for (size_t i = 0; i < graph.inputs.size(); ++i)
-    if (auto found = takes_picture(graph, i); found && !set[i]) candidates.push_back(*found);
-  if (candidates.size() != 1) return no_single_input(graph, "--image", candidates.size());
-  PictureInput taken = candidates.front();
+  PictureInput taken = PERAXIS_TRY(picture_input(graph, "--image", set));
   PERAXIS_TRY(settle_rule(graph, taken));
   const ir::Tensor& tensor = graph.tensor(graph.inputs[taken.input]);
   const std::vector<uint8_t> file = PERAXIS_TRY(base::read_file(path));
@@ -117,8 +105,8 @@ CliStatus bind_image(const ir::Graph& graph, const std::string& path, BoundInput
   const vision::LetterboxedImage boxed = PERAXIS_TRY(vision::letterbox(picture, taken.width, taken.height));
   vision::PixelFormat format;
   format.type = ir::data_type_name(tensor.type);
-  format.scale = tensor.quant.quantized() ? tensor.quant.scale.front() : 0.0F;
-  format.zero_point = tensor.quant.zero_point.empty() ? 0 : tensor.quant.zero_point.front();
+  format.scale = tensor.quant.first_scale();
+  format.zero_point = tensor.quant.first_zero_point();
   format.channels = taken.channels;
   format.channels_first = taken.channels_first;
   format.rule = taken.rule;
@@ -143,12 +131,16 @@ void add_input_options(const Arguments& arguments, InputOptions& options) {
       .type_name("FILE");
 }
 
-CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option) {
+CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option,
+                                      const std::vector<bool>& taken) {
   std::vector<PictureInput> found;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
-    if (auto one = takes_picture(graph, i)) found.push_back(*one);
-  if (found.size() != 1) return no_single_input(graph, option.c_str(), found.size());
-  return found.front();
+    if (auto one = takes_picture(graph, i); one && (taken.empty() || !taken[i])) found.push_back(*one);
+  if (found.size() == 1) return found.front();
+  return usage(
+      "{}: {} inputs of the model could take a picture ([1,h,w,1 or 3] or [1,1 or 3,h,w] in int8, uint8 or "
+      "float32), exactly one must; the model has {}",
+      option, found.size(), all_inputs(graph));
 }
 
 CliResult<InputSpec> parse_input_spec(const ir::Graph& graph, const std::string& spec) {

@@ -42,9 +42,10 @@ struct BoundInputs {
   vision::InputGeometry geometry;            // of that input
 };
 
-// The one input that takes pictures; a usage error names the inputs when there is none, or more. `option` is
-// what needs it.
-CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option);
+// The one input that takes pictures, of those that have no value yet (`taken`, by input; empty: of all); a
+// usage error names the inputs when there is none, or more. `option` is what needs it.
+CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string& option,
+                                      const std::vector<bool>& taken = {});
 
 // Every input must get a value exactly once; the error names those that did not.
 CliResult<BoundInputs> bind_inputs(const ir::Graph& graph, const InputOptions& options);

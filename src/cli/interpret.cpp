@@ -35,8 +35,8 @@ vision::OutputTensor output_tensor(const ir::Graph& graph, int32_t index, std::s
   }
   out.shape = {tensor.shape.begin(), tensor.shape.end()};
   out.type = ir::data_type_name(tensor.type);
-  if (tensor.quant.quantized()) out.scale = tensor.quant.scale.front();
-  if (!tensor.quant.zero_point.empty()) out.zero_point = tensor.quant.zero_point.front();
+  out.scale = tensor.quant.first_scale();
+  out.zero_point = tensor.quant.first_zero_point();
   out.data = bytes;
   return out;
 }

@@ -67,8 +67,9 @@ Status read_model(std::span<const uint8_t> bytes, const import::ImportOptions& o
   if (const int64_t count = PERAXIS_TRY(passes::resolve_shapes(graph)); count > 0)
     loaded.changes.push_back(
         {"resolve_shapes", "operators of constants computed for shapes and weights", count});
-  loaded.signatures = PERAXIS_TRY(import::read_signatures(bytes));
-  for (const import::DynamicInput& input : PERAXIS_TRY(import::read_dynamic_inputs(bytes, options)))
+  import::Entries entries = PERAXIS_TRY(import::read_entries(bytes, options));
+  loaded.signatures = std::move(entries.signatures);
+  for (const import::DynamicInput& input : entries.dynamic_inputs)
     loaded.warnings.push_back(
         fmt::format("input {} '{}' is declared {} and takes other sizes too ({}, -1: any); --shape {}=... "
                     "states another",

@@ -67,8 +67,8 @@ Json tensor_json(const ir::Tensor& tensor) {
     out["zero_point"] = quant.zero_point;
     out["quantized_dimension"] = quant.quantized_dimension;
   } else {
-    out["scale"] = quant.scale.front();
-    out["zero_point"] = quant.zero_point.empty() ? 0 : quant.zero_point.front();
+    out["scale"] = quant.first_scale();
+    out["zero_point"] = quant.first_zero_point();
   }
   return out;
 }
@@ -81,8 +81,7 @@ std::string shape_text(const ir::Tensor& tensor) {
 std::string quant_text(const ir::QuantParams& quant) {
   if (!quant.quantized()) return "-";
   if (quant.per_axis()) return fmt::format("per-axis {}", quant.scale.size());
-  return fmt::format("{:.6g} ({})", quant.scale.front(),
-                     quant.zero_point.empty() ? 0 : quant.zero_point.front());
+  return fmt::format("{:.6g} ({})", quant.first_scale(), quant.first_zero_point());
 }
 
 double now_ms() {

@@ -171,6 +171,21 @@ std::vector<Signature> signatures_of(const File& file) {
   return out;
 }
 
+std::vector<DynamicInput> dynamic_inputs_of(const tfl::SubGraph& subgraph) {
+  std::vector<DynamicInput> out;
+  if (subgraph.inputs() == nullptr || subgraph.tensors() == nullptr) return out;
+  for (uint32_t i = 0; i < subgraph.inputs()->size(); ++i) {
+    const auto index = static_cast<uint32_t>(subgraph.inputs()->Get(i));
+    const tfl::Tensor* tensor = index < subgraph.tensors()->size() ? subgraph.tensors()->Get(index) : nullptr;
+    if (tensor == nullptr || tensor->shape() == nullptr || !is_dynamic(*tensor)) continue;
+    DynamicInput input{i, tensor_name(*tensor), {}, {}};
+    input.declared.assign(tensor->shape()->begin(), tensor->shape()->end());
+    input.signature.assign(tensor->shape_signature()->begin(), tensor->shape_signature()->end());
+    out.push_back(std::move(input));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<const tfl::SubGraph*> choose_subgraph(const File& file, const std::string& signature) {
@@ -214,27 +229,13 @@ Result<std::vector<OperatorCount>> count_operators(std::span<const uint8_t> byte
   return count_codes(file, *PERAXIS_TRY(choose_subgraph(file, options.signature)));
 }
 
-Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes) {
-  std::vector<uint8_t> copy;
-  return signatures_of(PERAXIS_TRY(File::open(aligned(bytes, copy))));
-}
-
-Result<std::vector<DynamicInput>> read_dynamic_inputs(std::span<const uint8_t> bytes,
-                                                      const ImportOptions& options) {
+Result<Entries> read_entries(std::span<const uint8_t> bytes, const ImportOptions& options) {
   std::vector<uint8_t> copy;
   const File file = PERAXIS_TRY(File::open(aligned(bytes, copy)));
-  const tfl::SubGraph& subgraph = *PERAXIS_TRY(choose_subgraph(file, options.signature));
-  std::vector<DynamicInput> out;
-  if (!options.shapes.empty() || subgraph.inputs() == nullptr || subgraph.tensors() == nullptr) return out;
-  for (size_t i = 0; i < subgraph.inputs()->size(); ++i) {
-    const auto index = static_cast<uint32_t>(subgraph.inputs()->Get(static_cast<uint32_t>(i)));
-    const tfl::Tensor* tensor = index < subgraph.tensors()->size() ? subgraph.tensors()->Get(index) : nullptr;
-    if (tensor == nullptr || tensor->shape() == nullptr || !is_dynamic(*tensor)) continue;
-    DynamicInput input{i, tensor_name(*tensor), {}, {}};
-    input.declared.assign(tensor->shape()->begin(), tensor->shape()->end());
-    input.signature.assign(tensor->shape_signature()->begin(), tensor->shape_signature()->end());
-    out.push_back(std::move(input));
-  }
+  Entries out;
+  out.signatures = signatures_of(file);
+  if (options.shapes.empty())
+    out.dynamic_inputs = dynamic_inputs_of(*PERAXIS_TRY(choose_subgraph(file, options.signature)));
   return out;
 }
 

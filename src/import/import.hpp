@@ -52,16 +52,18 @@ struct Signature {
   std::string key;
   uint32_t subgraph = 0;
 };
-Result<std::vector<Signature>> read_signatures(std::span<const uint8_t> bytes);
-
-// Inputs of the subgraph that import_tflite would read whose file says that other sizes fit as well, a free
-// batch apart, and that ImportOptions::shapes leaves as declared.
+// An input whose file says that other sizes fit as well, a free batch apart.
 struct DynamicInput {
   size_t index = 0;
   std::string name;
   std::vector<int32_t> declared, signature;  // of the same rank or not; -1: any size
 };
-Result<std::vector<DynamicInput>> read_dynamic_inputs(std::span<const uint8_t> bytes,
-                                                      const ImportOptions& options = {});
+// What a file offers beside the graph that import_tflite reads.
+struct Entries {
+  std::vector<Signature> signatures;
+  std::vector<DynamicInput>
+      dynamic_inputs;  // of that subgraph; none where ImportOptions::shapes states sizes
+};
+Result<Entries> read_entries(std::span<const uint8_t> bytes, const ImportOptions& options = {});
 
 }  // namespace peraxis::import

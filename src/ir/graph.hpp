@@ -27,6 +27,9 @@ struct QuantParams {
   int32_t quantized_dimension = 0;
   bool quantized() const { return !scale.empty(); }
   bool per_axis() const { return scale.size() > 1; }
+  // Of a tensor with one scale; 0 without any.
+  float first_scale() const { return scale.empty() ? 0.0F : scale.front(); }
+  int64_t first_zero_point() const { return zero_point.empty() ? 0 : zero_point.front(); }
   bool operator==(const QuantParams&) const = default;
 };
 

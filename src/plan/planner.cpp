@@ -164,19 +164,20 @@ class Planner {
 
 }  // namespace
 
-Pool pool_of(const ir::Graph& graph, const Plan& plan) {
+Pool pool_of_layers(const Plan& plan) {
   Pool pool;
-  const auto add = [&](double outputs, double expected) {
-    pool.outputs += outputs;
-    pool.differing += expected * outputs;
-  };
   for (const LayerPlan& layer : plan.layers)
-    if (layer.on_npu()) add(static_cast<double>(layer.outputs()), layer.certificate.expected());
+    if (layer.on_npu()) pool.add(static_cast<double>(layer.outputs()), layer.certificate.expected());
+  return pool;
+}
+
+Pool pool_of(const ir::Graph& graph, const Plan& plan) {
+  Pool pool = pool_of_layers(plan);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     const requant::OperatorCertificate* certificate = plan.certificate_of(op);
     if (certificate == nullptr || certificate->equal()) continue;
     for (const int32_t t : graph.ops[op].outputs)
-      add(static_cast<double>(graph.tensor(t).elements()), certificate->expected);
+      pool.add(static_cast<double>(graph.tensor(t).elements()), certificate->expected);
   }
   return pool;
 }

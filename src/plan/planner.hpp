@@ -93,6 +93,10 @@ struct LayerPlan {
 struct Pool {
   double outputs = 0, differing = 0;
   double share() const { return outputs > 0 ? differing / outputs : 0; }
+  void add(double more, double expected) {
+    outputs += more;
+    differing += expected * more;
+  }
 };
 
 // A point on the way from the cheapest plan to `exact`: the estimated time of the layers and of the operators
@@ -134,6 +138,7 @@ struct Plan {
 };
 
 Pool pool_of(const ir::Graph& graph, const Plan& plan);
+Pool pool_of_layers(const Plan& plan);  // of the layers alone
 
 // The graph must have passed ir::verify. Errors name the operator.
 Result<Plan> make_plan(const ir::Graph& graph, const PlannerOptions& options);

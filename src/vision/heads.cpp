@@ -46,13 +46,17 @@ std::string unused_labels(const ModelInfo& info, int64_t classes) {
       info.labels.size(), info.labels_numbered ? "indices" : "labels", classes);
 }
 
+ModelInfo without_labels(ModelInfo info) {
+  info.set_labels({});
+  return info;
+}
+
 // A head's reading of the outputs; where the labels are too many or too few for it, without them: boxes with
 // numbers are better than none, and `chosen` says why.
 std::optional<Fit> fit_of(const Head& head, const HeadView& view, bool drop_labels) {
   if (!drop_labels) return head.fit(view);
-  ModelInfo info = view.info;
-  info.set_labels({});
-  HeadView without{view.outputs, info, view.input, view.operator_classes, view.label_shift};
+  const ModelInfo info = without_labels(view.info);
+  const HeadView without{view.outputs, info, view.input, view.operator_classes, view.label_shift};
   std::optional<Fit> fit = head.fit(without);
   // Where the outputs do not tell how many classes there are, the labels may be right.
   return fit && fit->classes > 0 ? fit : std::nullopt;
@@ -162,12 +166,8 @@ Result<Decoded> decode_with(const HeadChoice& choice, const HeadView& view) {
     return fail(ErrorCode::Unsupported, "outputs {} are not a detection head this version can decode",
                 shapes_text(view.outputs));
   const bool used = unused_labels(view.info, choice.classes).empty();
-  ModelInfo unlabelled;
-  if (!used) {
-    unlabelled = view.info;
-    unlabelled.set_labels({});
-  }
-  const HeadView shown{view.outputs, used ? view.info : unlabelled, view.input, view.operator_classes,
+  const ModelInfo info = used ? view.info : without_labels(view.info);
+  const HeadView shown{view.outputs, info, view.input, view.operator_classes,
                        used ? label_shift(view.info, choice.classes) : kNoLabels};
   Decoded decoded = PERAXIS_TRY(choice.head->decode(shown));
   decoded.assumed.insert(decoded.assumed.begin(), choice.assumed.begin(), choice.assumed.end());

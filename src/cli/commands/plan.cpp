@@ -166,9 +166,7 @@ void print_plan(const PlanOptions& options, const Report& report) {
       "expected mismatch: {} % of the outputs of the NPU's convolutions and of its other "
       "operators that can differ\n",
       share_text(plan.expected));
-  plan::Plan layers_alone;
-  layers_alone.layers = plan.layers;
-  const double convolutions = plan::pool_of(report.graph, layers_alone).share();
+  const double convolutions = plan::pool_of_layers(plan).share();
   if (convolutions != plan.expected)
     text += fmt::format("expected mismatch of the convolutions alone: {} %\n", share_text(convolutions));
   if (on_device > 0)

@@ -173,11 +173,11 @@ TEST(Import, SignaturesChooseTheSubgraph) {
               HasSubstr("no signature 'third'; its signatures are 'first', 'second', 'lost'"));
   EXPECT_THAT(import_tflite(bytes, "test", {"lost"}).error().message,
               HasSubstr("signature 'lost' names subgraph 2, the file has 2"));
-  const auto signatures = read_signatures(bytes);
-  ASSERT_TRUE(signatures);
-  ASSERT_EQ(signatures->size(), 3U);
-  EXPECT_EQ((*signatures)[1].key, "second");
-  EXPECT_EQ((*signatures)[1].subgraph, 1U);
+  const auto entries = read_entries(bytes);
+  ASSERT_TRUE(entries);
+  ASSERT_EQ(entries->signatures.size(), 3U);
+  EXPECT_EQ(entries->signatures[1].key, "second");
+  EXPECT_EQ(entries->signatures[1].subgraph, 1U);
 }
 
 TEST(Import, OperatorsAreCountedByKindAndVersion) {
