@@ -260,9 +260,9 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
   return {};
 }
 
-Result<Execution> execute(const RunOptions& options, const std::string& device,
-                          const compiler::Options& build, Loaded& loaded, const BoundInputs& inputs,
-                          const Observer& observer, Run& run) {
+Result<Execution> execute(const RunOptions& options, const compiler::Options& build, Loaded& loaded,
+                          const BoundInputs& inputs, const Observer& observer, Run& run) {
+  const std::string device = device_of(options.device);
   const std::vector<std::span<const uint8_t>> values = spans(inputs.values);
   const auto operators = static_cast<int64_t>(run.graph.ops.size());
   if (device == "cpu")
@@ -278,19 +278,20 @@ Result<Execution> execute(const RunOptions& options, const std::string& device,
   return run_on_device(device, std::move(executable), values, options.threads, observer, operators);
 }
 
-// Boxes or classes of the outputs: of a picture always, of arrays where something about the head is stated.
-// The boxes are then in pixels of the model's input.
-CliStatus interpret_outputs(const RunOptions& options, const BoundInputs& inputs, Run& run) {
+// What boxes are measured in, where outputs are to be read as boxes or classes: of a picture always, of
+// arrays where something about the head is stated. These are then in pixels of the model's input.
+CliResult<std::optional<vision::InputGeometry>> read_in(const RunOptions& options, const ir::Graph& graph,
+                                                        const BoundInputs& inputs) {
   const InfoOptions& info = options.info;
-  const bool asked = !info.model_info.empty() || !info.head.empty() || !info.labels.empty();
-  if (!inputs.picture && !asked) return {};
-  vision::InputGeometry geometry = inputs.geometry;
-  if (!inputs.picture) {
-    const PictureInput input =
-        PERAXIS_TRY(picture_input(run.graph, "--head, --labels and --model-info without --image"));
-    geometry = {input.width, input.height, {}};
-  }
-  const bool stated = !info.model_info.empty() || !info.head.empty();
+  if (inputs.picture) return std::optional(inputs.geometry);
+  if (info.model_info.empty() && info.head.empty() && info.labels.empty()) return std::nullopt;
+  const PictureInput input =
+      PERAXIS_TRY(picture_input(graph, "--head, --labels and --model-info without --image"));
+  return std::optional(vision::InputGeometry{input.width, input.height, {}});
+}
+
+CliStatus interpret_outputs(const RunOptions& options, const vision::InputGeometry& geometry, Run& run) {
+  const bool stated = !options.info.model_info.empty() || !options.info.head.empty();
   Result<Interpretation> found = interpret(run.graph, run.execution.outputs, run.info.info, geometry, stated);
   if (found) {
     run.interpretation = std::move(*found);
@@ -313,6 +314,7 @@ CliStatus run_command(const RunOptions& options) {
   build.model_hash = loaded.hash;
   run.info = PERAXIS_TRY(find_model_info(options.model, loaded.embedded, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
+  const auto geometry = PERAXIS_TRY(read_in(options, run.graph, inputs));
   PERAXIS_TRY(calibrate(run.graph, options.build.calibrate, options.threads, build));
   if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
   if (!options.dump.empty()) PERAXIS_TRY(check_output(options.dump, options.model));
@@ -323,10 +325,9 @@ CliStatus run_command(const RunOptions& options) {
     observer = [&seen](int32_t tensor, std::span<const uint8_t> values) {
       seen[tensor].assign(values.begin(), values.end());
     };
-  run.execution =
-      PERAXIS_TRY(execute(options, device_of(options.device), build, loaded, inputs, observer, run));
+  run.execution = PERAXIS_TRY(execute(options, build, loaded, inputs, observer, run));
   run.picture = inputs.taken;
-  PERAXIS_TRY(interpret_outputs(options, inputs, run));
+  if (geometry) PERAXIS_TRY(interpret_outputs(options, *geometry, run));
   const bool decoded =
       run.interpretation && (run.interpretation->detects() || run.interpretation->classifies());
   if (!options.output_dir.empty())
