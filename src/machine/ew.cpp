@@ -36,8 +36,7 @@ EwOp decode_operation(Registers& r) {
     case 4:
       return EwOp::Minus;
     default:
-      r.refuse("DPU.EW_CFG.EW_ALU_ALGO is {}: not modelled in this version: only 0, 1, 2 and 4 are",
-               algorithm);
+      r.not_modelled(DPU::EW_CFG::EW_ALU_ALGO, 0, "operations other than 0, 1, 2 and 4");
       return EwOp::None;
   }
 }

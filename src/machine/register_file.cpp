@@ -85,8 +85,9 @@ Status RegisterFile::write_lut(int32_t task, uint32_t value, const rk3588::Regis
   if (info.offset == LUT_ACCESS_CFG::Reg::offset) {
     const bool write = LUT_ACCESS_CFG::LUT_ACCESS_TYPE.get(value) != 0;
     if (!write && value != 0)
-      return fail(ErrorCode::Device, "task {}: {} is {:#x}: not modelled in this version: reading the table",
-                  task, info.name, value);
+      return fail(ErrorCode::Unsupported,
+                  "task {}: {} is {:#x}: not modelled in this version: reading the table", task, info.name,
+                  value);
     lut_table_ = static_cast<size_t>(LUT_ACCESS_CFG::LUT_TABLE_ID.get(value));
     lut_next_ = write ? LUT_ACCESS_CFG::LUT_ADDR.get(value) : -1;
     return {};

@@ -106,23 +106,29 @@ void read_stages(Reader& r, Facts& f) {
   f.bs_shift = r.get(DPU::BS_MUL_CFG::BS_MUL_SHIFT_VALUE);
   f.bs = f.bn = "-";
   std::string bs_clamp, bn_clamp;
+  bool prelu = false;
   if (!r.bypassed(BS::BS_BYPASS)) {
     bs_clamp = clamp_text(r, BS::BS_RELU_BYPASS, BS::BS_RELUX_EN, DPU::BS_RELUX_CMP_VALUE::BS_RELUX_CMP_DAT);
+    f.bs_factor = r.get(BS::BS_MUL_BYPASS) != 0             ? Factor::None
+                  : r.get(DPU::BS_MUL_CFG::BS_MUL_SRC) != 0 ? Factor::Channel
+                                                            : Factor::Scalar;
+    prelu = r.get(BS::BS_MUL_PRELU) != 0;
+    constexpr const char* kFactors[] = {"", "scalar", "mul"};
     f.bs = joined({r.get(BS::BS_ALU_BYPASS) != 0 ? ""
                    : r.get(BS::BS_ALU_SRC) != 0  ? "bias"
                                                  : "add",
-                   r.get(BS::BS_MUL_BYPASS) != 0             ? ""
-                   : r.get(DPU::BS_MUL_CFG::BS_MUL_SRC) != 0 ? "mul"
-                                                             : "scalar",
-                   r.get(BS::BS_MUL_PRELU) != 0 ? "prelu" : "", bs_clamp});
+                   kFactors[static_cast<size_t>(f.bs_factor)], prelu ? "prelu" : "", bs_clamp});
   }
   if (!r.bypassed(BN::BN_BYPASS)) {
     bn_clamp = clamp_text(r, BN::BN_RELU_BYPASS, BN::BN_RELUX_EN, DPU::BN_RELUX_CMP_VALUE::BN_RELUX_CMP_DAT);
-    f.bn = joined({r.get(BN::BN_MUL_BYPASS) != 0 ? "" : "mul", r.get(BN::BN_ALU_BYPASS) != 0 ? "" : "add",
-                   r.get(BN::BN_MUL_PRELU) != 0 ? "prelu" : "", bn_clamp});
+    f.bn_multiplies = r.get(BN::BN_MUL_BYPASS) == 0;
+    const bool bn_prelu = r.get(BN::BN_MUL_PRELU) != 0;
+    prelu = prelu || bn_prelu;
+    f.bn = joined({f.bn_multiplies ? "mul" : "", r.get(BN::BN_ALU_BYPASS) != 0 ? "" : "add",
+                   bn_prelu ? "prelu" : "", bn_clamp});
   }
   const bool ew_on = !r.bypassed(DPU::EW_CFG::EW_BYPASS);
-  const bool table = ew_on && r.get(DPU::EW_CFG::EW_LUT_BYPASS) == 0;
+  f.table = ew_on && r.get(DPU::EW_CFG::EW_LUT_BYPASS) == 0;
   if (ew_on && r.get(DPU::EW_CFG::EW_OP_BYPASS) == 0) {
     constexpr const char* kNames[] = {"max", "min",    "add",   "divide", "subtract",
                                       "abs", "negate", "floor", "ceil"};
@@ -131,12 +137,11 @@ void read_stages(Reader& r, Facts& f) {
                              : algorithm < std::size(kNames)     ? kNames[algorithm]
                                                                  : fmt::format("operation {}", algorithm);
     if (r.get(DPU::EW_CFG::EW_OP_SRC) != 0) f.elementwise = name;
-    f.ew = table ? "table+" + name : name;
+    f.ew = f.table ? "table+" + name : name;
   } else {
-    f.ew = table ? "table" : "-";
+    f.ew = f.table ? "table" : "-";
   }
-  const bool prelu = f.bs.find("prelu") != std::string::npos || f.bn.find("prelu") != std::string::npos;
-  f.activation = table               ? "table"
+  f.activation = f.table             ? "table"
                  : prelu             ? "prelu"
                  : !bn_clamp.empty() ? bn_clamp
                  : !bs_clamp.empty() ? bs_clamp
@@ -208,14 +213,12 @@ Mechanism mechanism_of(const Facts& f) {
       f.operation == Operation::LutLoad || f.operation == Operation::Unknown)
     return Mechanism::None;
   if (f.convolves() && f.output_bits == 32) return Mechanism::HostRequantize;
-  const bool bs_mul = f.bs.find("mul") != std::string::npos,
-             scalar = f.bs.find("scalar") != std::string::npos;
   // 16385 is a power of two that breaks ties outwards (docs/strategies/exponent-classes.md).
-  if (bs_mul)
+  if (f.bs_factor == Factor::Channel)
     return is_power_of_two(f.out_scale) || f.out_scale == 16385 ? Mechanism::ChannelMultiplyShift
                                                                 : Mechanism::ChannelMultiply;
-  if (f.bn.find("mul") != std::string::npos && f.activation != "table") return Mechanism::BnMultiply;
-  if (scalar) return Mechanism::TwoScalar;
+  if (f.bn_multiplies && !f.table) return Mechanism::BnMultiply;
+  if (f.bs_factor == Factor::Scalar) return Mechanism::TwoScalar;
   if (f.out_scale == 1 && f.out_shift == 0) return Mechanism::None;
   return Mechanism::OneScale;
 }

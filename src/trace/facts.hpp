@@ -38,6 +38,9 @@ enum class Mechanism : uint8_t {
 };
 const char* mechanism_name(Mechanism mechanism);
 
+// What BS multiplies by.
+enum class Factor : uint8_t { None, Scalar, Channel };
+
 struct Extent {
   int64_t w = 0, h = 0, c = 0;
   bool operator==(const Extent&) const = default;
@@ -69,7 +72,10 @@ struct Facts {
   int64_t next_address = 0;
   int64_t next_words = 0;  // that the tail makes the program counter fetch next
 
-  std::string bs, bn, ew;   // "bias*mul", "relu", "add"; "-" when bypassed
+  Factor bs_factor = Factor::None;
+  bool bn_multiplies = false;
+  bool table = false;       // the look-up table, in EW
+  std::string bs, bn, ew;   // "bias+mul", "relu", "add"; "-" when bypassed
   std::string activation;   // "none", "relu", "relu to 123", "prelu", "table"
   std::string elementwise;  // "add", "multiply", ... with a second tensor, fused or not
   uint32_t bs_cfg = 0, bn_cfg = 0;

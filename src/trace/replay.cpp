@@ -281,8 +281,7 @@ class Player {
   }
   void refuse(size_t first, const Error& error) {
     out_.refusal = fmt::format("from task {} on: {}", first, error.message);
-    out_.unsupported =
-        error.code == ErrorCode::Unsupported || error.message.find("not modelled") != std::string::npos;
+    out_.unsupported = error.code == ErrorCode::Unsupported;
   }
   void take(size_t first, const std::vector<machine::TaskReport>& reports) {
     out_.tasks += static_cast<int64_t>(reports.size());

@@ -89,7 +89,7 @@ Totals totals_of(const std::vector<Facts>& facts) {
     if (!has_dpu(f)) continue;
     t.one_channel += f.out.c == 1 ? 1 : 0;
     t.nrdma += f.nrdma_use != 0 ? 1 : 0;
-    t.bn_multiplies += f.bn.find("mul") != std::string::npos && f.activation != "table" ? 1 : 0;
+    t.bn_multiplies += f.bn_multiplies && !f.table ? 1 : 0;
     count(t.mechanisms, mechanism_name(f.mechanism));
     count(t.bs, fmt::format("{:#x}", f.bs_cfg));
     count(t.bn, fmt::format("{:#x}", f.bn_cfg));
