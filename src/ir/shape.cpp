@@ -229,8 +229,12 @@ namespace {
 
 // One dimension, as LiteRT resolves it: a negative index counts from the end, then the index is clamped to
 // the positions a walk of this direction can start from or stop at; a mask replaces it.
-Result<SliceAxis> resolve_axis(int64_t size, int64_t begin, int64_t end, int64_t stride, bool begin_masked,
-                               bool end_masked, bool shrink) {
+struct AxisSlice {
+  int64_t begin, end, stride;
+  bool begin_masked, end_masked, shrink;
+};
+Result<SliceAxis> resolve_axis(int64_t size, const AxisSlice& slice) {
+  const auto [begin, end, stride, begin_masked, end_masked, shrink] = slice;
   if (stride == 0) return fail(ErrorCode::InvalidModel, "the stride is 0");
   if (shrink && stride < 0)
     return fail(ErrorCode::InvalidModel, "a single index has the negative stride {}", stride);
@@ -308,8 +312,8 @@ Result<ResolvedSlice> resolve_strided_slice(std::span<const int32_t> input, std:
     }
     const size_t dimension = slice.axes.size();
     slice.axes.push_back(PERAXIS_TRY_NOTE(
-        resolve_axis(input[dimension], begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
-                     bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)),
+        resolve_axis(input[dimension], {begin[i], end[i], strides[i], bit(attributes.begin_mask, i),
+                                        bit(attributes.end_mask, i), bit(attributes.shrink_axis_mask, i)}),
         "in dimension {}", dimension));
     const SliceAxis& axis = slice.axes.back();
     if (!axis.shrink) slice.output_shape.push_back(static_cast<int32_t>(axis.size));

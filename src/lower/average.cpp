@@ -243,11 +243,11 @@ Result<DeviceForm> mean_form(const ir::Graph& graph, size_t index, const FormReq
 Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const DeviceForm& form,
                                                  const DevicePlaces& places) {
   std::vector<rk3588::Task> tasks;
+  const TaskList list{places.memory, tasks};
   const CubeAt& in = places.inputs[0];
   if (form.averages.size() == 1) {
     const auto one = a.whole ? one_window(a.windows.view_h, a.windows.view_w) : std::optional(a.windows);
-    PERAXIS_TRY(add_window_sums(*one, false, a.channels, 0, form.averages[0], in, places.output,
-                                places.memory, tasks));
+    PERAXIS_TRY(add_window_sums({*one, false, a.channels, 0, form.averages[0]}, in, places.output, list));
     return tasks;
   }
   const double gain = a.goal.gain * static_cast<double>(a.windows.view_h * a.windows.view_w);
@@ -256,10 +256,10 @@ Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const Device
   const int64_t parts = stages->second.taps();
   const CubeAt partial{
       {places.memory.add_activation(parts * round_up(a.channels, rk3588::kDepthwiseGroup)), 0}, parts};
-  PERAXIS_TRY(add_window_sums(stages->first, stages->bands, a.channels, a.goal.zero, form.averages[0], in,
-                              partial, places.memory, tasks));
-  PERAXIS_TRY(add_window_sums(stages->second, false, a.channels, a.goal.zero, form.averages[1], partial,
-                              places.output, places.memory, tasks));
+  PERAXIS_TRY(add_window_sums({stages->first, stages->bands, a.channels, a.goal.zero, form.averages[0]}, in,
+                              partial, list));
+  PERAXIS_TRY(add_window_sums({stages->second, false, a.channels, a.goal.zero, form.averages[1]}, partial,
+                              places.output, list));
   return tasks;
 }
 
@@ -268,8 +268,8 @@ Result<std::vector<rk3588::Task>> lower_pool(const ir::Graph& graph, size_t inde
   const Averages a = pool_averages(graph, index);
   if (a.border.counts.size() > 1) {
     std::vector<rk3588::Task> tasks;
-    PERAXIS_TRY(add_bordered(a.windows, a.border, a.channels, form.averages, places.inputs[0], places.output,
-                             places.memory, tasks));
+    PERAXIS_TRY(add_bordered({a.windows, a.border, a.channels, form.averages}, places.inputs[0],
+                             places.output, {places.memory, tasks}));
     return tasks;
   }
   if (!form.ppu) return lower_averages(a, form, places);

@@ -50,13 +50,14 @@ BorderCounts border_counts(const Windows& w) {
   return out;
 }
 
-Status add_bordered(const Windows& w, const BorderCounts& counts, int64_t channels,
-                    const std::vector<requant::AverageParams>& params, const CubeAt& in, const CubeAt& out,
-                    MemoryPlan& memory, std::vector<rk3588::Task>& tasks) {
-  const ir::Nhwc map{1, w.out_h, w.out_w, channels};
+Status add_bordered(const BorderedAverage& average, const CubeAt& in, const CubeAt& out,
+                    const TaskList& list) {
+  const Windows& w = average.windows;
+  const BorderCounts& counts = average.counts;
+  const ir::Nhwc map{1, w.out_h, w.out_w, average.channels};
   const int64_t pixels = map.h * map.w;
   const auto scratch = [&](int64_t group) {
-    return CubeAt{{memory.add_activation(pixels * round_up(channels, group)), 0}, pixels};
+    return CubeAt{{list.memory.add_activation(pixels * round_up(map.c, group)), 0}, pixels};
   };
   requant::ElementParams minimum, maximum;
   minimum.combine = requant::ElementParams::Combine::Minimum;
@@ -65,16 +66,16 @@ Status add_bordered(const Windows& w, const BorderCounts& counts, int64_t channe
   const CubeAt whole = scratch(rk3588::kDepthwiseGroup);
   CubeAt joined;
   for (size_t i = 0; i < counts.counts.size(); ++i) {
-    PERAXIS_TRY(add_window_sums(w, false, channels, kPadding, params[i], in, whole, memory, tasks));
+    PERAXIS_TRY(add_window_sums({w, false, map.c, kPadding, average.params[i]}, in, whole, list));
     const CubeAt masked = scratch(rk3588::kAtomBytes);
-    tasks.emplace_back(element_task(minimum, map, whole, masked,
-                                    constant_cube(mask(counts, counts.counts[i]), map, memory)));
+    list.tasks.emplace_back(element_task(minimum, map, whole, masked,
+                                         constant_cube(mask(counts, counts.counts[i]), map, list.memory)));
     if (i == 0) {
       joined = masked;
       continue;
     }
     const CubeAt next = i + 1 == counts.counts.size() ? out : scratch(rk3588::kAtomBytes);
-    tasks.emplace_back(element_task(maximum, map, joined, next, masked));
+    list.tasks.emplace_back(element_task(maximum, map, joined, next, masked));
     joined = next;
   }
   return {};

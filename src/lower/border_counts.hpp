@@ -17,8 +17,13 @@ BorderCounts border_counts(const Windows& windows);
 
 // One set of parameters for each number. Every map is limited to its pixels by a minimum with 127 there and
 // -128 elsewhere; the maximum of all is the output.
-Status add_bordered(const Windows& windows, const BorderCounts& counts, int64_t channels,
-                    const std::vector<requant::AverageParams>& params, const CubeAt& in, const CubeAt& out,
-                    MemoryPlan& memory, std::vector<rk3588::Task>& tasks);
+struct BorderedAverage {
+  const Windows& windows;
+  const BorderCounts& counts;
+  int64_t channels = 0;
+  const std::vector<requant::AverageParams>& params;
+};
+Status add_bordered(const BorderedAverage& average, const CubeAt& in, const CubeAt& out,
+                    const TaskList& list);
 
 }  // namespace peraxis::lower

@@ -76,7 +76,7 @@ Result<std::vector<rk3588::Task>> lower_stacked(const ir::Graph& graph, size_t i
         places.output.plane,
         places.output.slots};
     if (kept)
-      copy_pixels(input, 0, place, 0, pixels, input.slots, tasks);
+      copy_pixels({input}, {place}, pixels, input.slots, tasks);
     else
       PERAXIS_TRY(add_selection(in_order(map, places.layouts[i]), input, place, places.memory, tasks));
     first += pixels;

@@ -26,6 +26,12 @@ struct CubeAt {
   int64_t slots = 0;  // multiple of 16
 };
 
+// What an operator's lowering adds to: tasks, and the memory that they need.
+struct TaskList {
+  MemoryPlan& memory;
+  std::vector<rk3588::Task>& tasks;
+};
+
 // Where an operator's tasks read and write, and where they may have more: constants, scratch activations.
 struct DevicePlaces {
   std::vector<CubeAt> inputs;  // of device_inputs

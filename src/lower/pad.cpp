@@ -100,14 +100,14 @@ TilingProblem problem_of(const Border& b, const ir::Nhwc& map, int64_t slots) {
 
 // A window over the pixel and the rows and columns before it: every one holds a pixel of the input.
 Status add_pass(const Border& b, const ir::Nhwc& map, int32_t fill, const CubeAt& in, const CubeAt& out,
-                MemoryPlan& memory, std::vector<Task>& tasks) {
+                const TaskList& list) {
   const TilingProblem p = problem_of(b, map, in.slots);
   const Tiling tiling = PERAXIS_TRY(tile(p, {}));
   const int64_t slots = p.out_channels, taps = p.g.kernel_h * p.g.kernel_w;
-  const int32_t weights = memory.add_constant(pack_depthwise_weights(
+  const int32_t weights = list.memory.add_constant(pack_depthwise_weights(
       in.slots, p.g.kernel_h, p.g.kernel_w,
       [&b](int64_t, int64_t y, int64_t x) -> int64_t { return y == b.bottom && x == b.right ? 1 : 0; }));
-  const int32_t addends = memory.add_constant(std::vector<uint8_t>(static_cast<size_t>(slots * 4)));
+  const int32_t addends = list.memory.add_constant(std::vector<uint8_t>(static_cast<size_t>(slots * 4)));
   for (int64_t first = 0; first < slots; first += tiling.channels_per_task)
     for (const RowTile& rows : tiling.rows) {
       ConvTask task;
@@ -138,7 +138,7 @@ Status add_pass(const Border& b, const ir::Nhwc& map, int32_t fill, const CubeAt
       task.data_banks = tiling.data_banks;
       task.weight_banks = tiling.weight_banks;
       task.weight_reuse = tiling.weights_resident && &rows != &tiling.rows.front();
-      tasks.emplace_back(task);
+      list.tasks.emplace_back(task);
     }
   return {};
 }
@@ -214,7 +214,7 @@ Result<std::vector<Task>> lower(const ir::Graph& graph, size_t index, const Devi
   }
   for (const Border& pass : passes) {
     const CubeAt to = target(&pass == &passes.back(), (map.h + pass.rows()) * (map.w + pass.columns()));
-    PERAXIS_TRY(add_pass(pass, map, padding.fill, from, to, places.memory, tasks));
+    PERAXIS_TRY(add_pass(pass, map, padding.fill, from, to, {places.memory, tasks}));
     map.h += pass.rows();
     map.w += pass.columns();
     from = {to.address, to.plane, slots};

@@ -27,22 +27,23 @@ TilingProblem channel_problem(const ir::Nhwc& map) {
 
 }  // namespace
 
-void copy_pixels(const CubeAt& source, int64_t from, const CubeAt& target, int64_t to, int64_t count,
-                 int64_t channels, std::vector<Task>& tasks) {
-  while (count > 0) {
+void copy_pixels(const PixelsAt& source, const PixelsAt& target, int64_t count, int64_t channels,
+                 std::vector<Task>& tasks) {
+  const auto at = [](const PixelsAt& place, int64_t pixel) {
+    const rk3588::SymbolicAddress& start = place.cube.address;
+    return rk3588::SymbolicAddress{start.allocation, start.offset + (place.pixel + pixel) * kAtomBytes};
+  };
+  for (int64_t done = 0; done < count;) {
     ElementTask task;
-    task.width = std::min(count, kWidest);
-    task.height = std::min(count / task.width, kWidest);
+    task.width = std::min(count - done, kWidest);
+    task.height = std::min((count - done) / task.width, kWidest);
     task.channels = channels;
-    task.input = {source.address.allocation, source.address.offset + from * kAtomBytes};
-    task.in_plane = source.plane;
-    task.output = {target.address.allocation, target.address.offset + to * kAtomBytes};
-    task.out_plane = target.plane;
+    task.input = at(source, done);
+    task.in_plane = source.cube.plane;
+    task.output = at(target, done);
+    task.out_plane = target.cube.plane;
     tasks.emplace_back(task);
-    const int64_t copied = task.width * task.height;
-    from += copied;
-    to += copied;
-    count -= copied;
+    done += task.width * task.height;
   }
 }
 
@@ -72,9 +73,9 @@ CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan
 CubeAt repeat_pixel(const CubeAt& pixel, const ir::Nhwc& map, MemoryPlan& memory, std::vector<Task>& tasks) {
   const int64_t pixels = map.h * map.w, channels = round_up(map.c, kAtomBytes);
   const CubeAt whole{{memory.add_activation(pixels * channels), 0}, pixels};
-  copy_pixels(pixel, 0, whole, 0, 1, channels, tasks);
+  copy_pixels({pixel}, {whole}, 1, channels, tasks);
   for (int64_t there = 1; there < pixels; there *= 2)
-    copy_pixels(whole, 0, whole, there, std::min(there, pixels - there), channels, tasks);
+    copy_pixels({whole}, {whole, there}, std::min(there, pixels - there), channels, tasks);
   return whole;
 }
 

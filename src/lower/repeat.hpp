@@ -15,10 +15,14 @@ CubeAt constant_cube(const ir::Tensor& constant, const ir::Nhwc& map, MemoryPlan
 // Why not, as a sentence: it would be too large. Empty when it is not.
 std::string constant_cube_refusal(const ir::Nhwc& map);
 
-// `count` pixels of every surface from pixel `from` of `source` to pixel `to` of `target`, as tasks; pixels
-// of a surface lie one behind the other.
-void copy_pixels(const CubeAt& source, int64_t from, const CubeAt& target, int64_t to, int64_t count,
-                 int64_t channels, std::vector<rk3588::Task>& tasks);
+// `count` pixels of every surface from pixel `source.pixel` to pixel `target.pixel`, as tasks; pixels of a
+// surface lie one behind the other.
+struct PixelsAt {
+  const CubeAt& cube;
+  int64_t pixel = 0;
+};
+void copy_pixels(const PixelsAt& source, const PixelsAt& target, int64_t count, int64_t channels,
+                 std::vector<rk3588::Task>& tasks);
 
 // One pixel, [1,1,1,C], as a whole plane: copies that double what is there.
 CubeAt repeat_pixel(const CubeAt& pixel, const ir::Nhwc& map, MemoryPlan& memory,

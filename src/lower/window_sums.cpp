@@ -41,9 +41,17 @@ struct Constants {
   int32_t weights, addends;
 };
 
-Status add_band(const Windows& w, const Band& band, int64_t channels, int32_t pad, const Tiling& tiling,
-                const requant::AverageParams& params, const CubeAt& in, const CubeAt& out,
-                const Constants& constants, std::vector<Task>& tasks) {
+// What all bands have in common.
+struct Pass {
+  const WindowSums& sums;
+  const CubeAt &in, &out;
+  Constants constants;
+};
+
+void add_band(const Pass& pass, const Band& band, const Tiling& tiling, std::vector<Task>& tasks) {
+  const Windows& w = pass.sums.windows;
+  const CubeAt &in = pass.in, &out = pass.out;
+  const int64_t channels = pass.sums.channels;
   const int64_t in_channels = round_up(channels, kAtomBytes), slots = round_up(channels, kDepthwiseGroup);
   for (int64_t first = 0; first < slots; first += tiling.channels_per_task)
     for (const RowTile& rows : tiling.rows) {
@@ -61,28 +69,27 @@ Status add_band(const Windows& w, const Band& band, int64_t channels, int32_t pa
                                                                    kAtomBytes};
       task.pad_top = rows.pad_top;
       task.pad_left = w.pad_left;
-      task.pad_value = pad;
+      task.pad_value = pass.sums.pad;
       task.kernel_width = w.kernel_w;
       task.kernel_height = w.kernel_h;
       task.stride_x = w.stride_w;
       task.stride_y = w.stride_h;
       task.kernels = 1;
       task.weight_bytes_per_kernel = task.weight_bytes = w.taps() * task.in_channels;
-      task.weights = {constants.weights, 0};  // all equal: those of the first channels serve the others
+      task.weights = {pass.constants.weights, 0};  // all equal: those of the first channels serve the others
       task.out_width = w.out_w;
       task.out_height = rows.rows;
       task.out_plane = out.plane;
       task.output = {out.address.allocation, out.address.offset + (first / kAtomBytes * out.plane +
                                                                    (band.out_first + rows.first) * w.out_w) *
                                                                       kAtomBytes};
-      task.operands = {constants.addends, 4 * first};
+      task.operands = {pass.constants.addends, 4 * first};
       task.data_banks = tiling.data_banks;
       task.weight_banks = tiling.weight_banks;
       task.weight_reuse = tiling.weights_resident && &rows != &tiling.rows.front();
-      task.dpu = params.dpu;
+      task.dpu = pass.sums.params.dpu;
       tasks.emplace_back(task);
     }
-  return {};
 }
 
 bool fits_kernel(int64_t size) {
@@ -154,23 +161,23 @@ std::optional<TwoStages> two_stages(int64_t h, int64_t w, int64_t channels, doub
   return best;
 }
 
-Status add_window_sums(const Windows& w, bool bands, int64_t channels, int32_t pad,
-                       const requant::AverageParams& params, const CubeAt& in, const CubeAt& out,
-                       MemoryPlan& memory, std::vector<Task>& tasks) {
-  const int64_t slots = round_up(channels, kDepthwiseGroup);
+Status add_window_sums(const WindowSums& sums, const CubeAt& in, const CubeAt& out, const TaskList& list) {
+  const Windows& w = sums.windows;
+  const int64_t slots = round_up(sums.channels, kDepthwiseGroup);
   std::vector<uint8_t> addends(static_cast<size_t>(slots) * sizeof(int32_t));
   for (size_t at = 0; at < addends.size(); at += sizeof(int32_t))
-    std::memcpy(addends.data() + at, &params.addend, sizeof(int32_t));
-  const int64_t weights = w.taps() * std::min(round_up(channels, kAtomBytes), slots);
-  const Constants constants{memory.add_constant(std::vector<uint8_t>(static_cast<size_t>(weights),
-                                                                     static_cast<uint8_t>(params.weight))),
-                            memory.add_constant(std::move(addends))};
-  const int64_t count = bands ? w.out_h : 1;
+    std::memcpy(addends.data() + at, &sums.params.addend, sizeof(int32_t));
+  const int64_t weights = w.taps() * std::min(round_up(sums.channels, kAtomBytes), slots);
+  const Constants constants{list.memory.add_constant(std::vector<uint8_t>(
+                                static_cast<size_t>(weights), static_cast<uint8_t>(sums.params.weight))),
+                            list.memory.add_constant(std::move(addends))};
+  const Pass pass{sums, in, out, constants};
+  const int64_t count = sums.bands ? w.out_h : 1;
   for (int64_t i = 0; i < count; ++i) {
     Band band{0, w.view_h, 0, w.out_h};
-    if (bands) band = {i * w.kernel_h, std::min(w.kernel_h, w.view_h - i * w.kernel_h), i, 1};
-    const Tiling tiling = PERAXIS_TRY(tile(tiling_problem(w, channels, band.rows, band.out_rows), {}));
-    PERAXIS_TRY(add_band(w, band, channels, pad, tiling, params, in, out, constants, tasks));
+    if (sums.bands) band = {i * w.kernel_h, std::min(w.kernel_h, w.view_h - i * w.kernel_h), i, 1};
+    const Tiling tiling = PERAXIS_TRY(tile(tiling_problem(w, sums.channels, band.rows, band.out_rows), {}));
+    add_band(pass, band, tiling, list.tasks);
   }
   return {};
 }

@@ -39,9 +39,14 @@ struct TwoStages {
 // The fewest tasks with a spread of at most `most`.
 std::optional<TwoStages> two_stages(int64_t h, int64_t w, int64_t channels, double most);
 
-// Tasks for `windows`; planes of `in` and `out` must be those of the views. `pad`: the padding value.
-Status add_window_sums(const Windows& windows, bool bands, int64_t channels, int32_t pad,
-                       const requant::AverageParams& params, const CubeAt& in, const CubeAt& out,
-                       MemoryPlan& memory, std::vector<rk3588::Task>& tasks);
+struct WindowSums {
+  const Windows& windows;
+  bool bands = false;  // as in TwoStages
+  int64_t channels = 0;
+  int32_t pad = 0;  // the padding value
+  const requant::AverageParams& params;
+};
+// Tasks for the windows; planes of `in` and `out` must be those of the views.
+Status add_window_sums(const WindowSums& sums, const CubeAt& in, const CubeAt& out, const TaskList& list);
 
 }  // namespace peraxis::lower

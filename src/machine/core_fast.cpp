@@ -22,11 +22,13 @@ int64_t tap_offset(const CnaConfig& c, const Tile& tile, int64_t tap) {
 }
 
 // Channels beyond the last are never multiplied by anything but 0.
-void unpack_pixel(const Features& features, int64_t channel, int64_t block, int64_t y, int64_t x,
-                  uint8_t bias, uint8_t* to) {
-  const int64_t groups = std::min(block, features.channels - channel) / kAtom;
+struct BlockAt {
+  int64_t channel, y, x;
+};
+void unpack_pixel(const Features& features, const BlockAt& at, int64_t block, uint8_t bias, uint8_t* to) {
+  const int64_t groups = std::min(block, features.channels - at.channel) / kAtom;
   for (int64_t g = 0; g < groups; ++g) {
-    const int8_t* atom = features.atom(channel / kAtom + g, y, x);
+    const int8_t* atom = features.atom(at.channel / kAtom + g, at.y, at.x);
     for (int64_t i = 0; i < kAtom; ++i) to[g * kAtom + i] = static_cast<uint8_t>(atom[i] + bias);
   }
   std::memset(to + groups * kAtom, bias, static_cast<size_t>(block - groups * kAtom));
@@ -47,7 +49,7 @@ void unpack(const CnaConfig& c, const Features& features, PadLanes lanes, Tile& 
         if (iy < 0 || ix < 0 || iy >= c.height || ix >= c.width)
           std::memcpy(to, pad.data(), pad.size());
         else
-          unpack_pixel(features, b * tile.block, tile.block, iy, ix, bias, to);
+          unpack_pixel(features, {b * tile.block, iy, ix}, tile.block, bias, to);
       }
   }
 }
@@ -190,10 +192,10 @@ void FastCore::direct(int64_t first, Accumulators& out) const {
   out.values.resize(static_cast<size_t>(task_.pixels() * columns));
   out.sums = tile_->window_sums;
   const MacKernels& mac = best_mac();
-  const auto origin = [&](int64_t y) {
-    return tile_->bytes.data() + y * c.stride_y * tile_->columns * kIcBlock;
+  const auto inputs = [&](int64_t y, const std::vector<int64_t>& at) -> PixelRow<uint8_t> {
+    return {tile_->bytes.data() + y * c.stride_y * tile_->columns * kIcBlock, c.stride_x * kIcBlock, width,
+            at.data(), static_cast<int64_t>(at.size())};
   };
-  const int64_t step = c.stride_x * kIcBlock;
   if (group.packed.empty()) {
     std::vector<int32_t> row(static_cast<size_t>(width));
     for (int64_t i = 0; i < columns; ++i) {
@@ -201,8 +203,7 @@ void FastCore::direct(int64_t first, Accumulators& out) const {
       const std::vector<int64_t> at = offsets(kernel.places);
       const int32_t start = group.start[static_cast<size_t>(group.live[static_cast<size_t>(i)])];
       for (int64_t y = 0; y < task_.core.height; ++y) {
-        mac.dot_row(origin(y), step, width, at.data(), kernel.weights.data(), static_cast<int64_t>(at.size()),
-                    start, row.data());
+        mac.dot_row(inputs(y, at), kernel.weights.data(), start, row.data());
         int64_t* to = out.values.data() + y * width * columns + i;
         for (int64_t x = 0; x < width; ++x) to[x * columns] = row[static_cast<size_t>(x)];
       }
@@ -212,8 +213,7 @@ void FastCore::direct(int64_t first, Accumulators& out) const {
   const std::vector<int64_t> at = offsets(group.places);
   std::vector<int32_t> row(static_cast<size_t>(width * kDirectGroup));
   for (int64_t y = 0; y < task_.core.height; ++y) {
-    mac.row(origin(y), step, width, at.data(), group.packed.data(), static_cast<int64_t>(at.size()),
-            group.start.data(), row.data());
+    mac.row(inputs(y, at), group.packed.data(), group.start.data(), row.data());
     int64_t* to = out.values.data() + y * width * columns;
     if (columns == kDirectGroup) {
       std::copy(row.begin(), row.end(), to);
@@ -259,9 +259,9 @@ void FastCore::depthwise_rows(int64_t first, const std::vector<int16_t>& weights
       reinterpret_cast<const int8_t*>(tile_->bytes.data()) + first / kDepthwiseGroup * tile_->block_bytes();
   int64_t* to = out.data();
   for (int64_t y = 0; y < task_.core.height; ++y) {
-    best_mac().depthwise_row(tile + y * c.stride_y * tile_->columns * kDepthwiseGroup,
-                             c.stride_x * kDepthwiseGroup, width, at.data(), weights.data(), c.taps(),
-                             row.data());
+    const int8_t* origin = tile + y * c.stride_y * tile_->columns * kDepthwiseGroup;
+    best_mac().depthwise_row({origin, c.stride_x * kDepthwiseGroup, width, at.data(), c.taps()},
+                             weights.data(), row.data());
     for (int64_t x = 0; x < width; ++x)
       for (const int64_t channel : columns)
         *to++ = row[static_cast<size_t>(x * kDepthwiseGroup + channel - first)];

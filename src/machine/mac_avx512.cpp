@@ -22,23 +22,22 @@ void pack_quads(const int8_t* weights, uint8_t* to) {  // [8 channel quads][32 k
 }
 
 template <int Pixels>
-PERAXIS_AVX512 inline void pixels_quads(const uint8_t* tile, int64_t step, const int64_t* offsets,
-                                        const uint8_t* packed, int64_t blocks, const int32_t* start,
-                                        int32_t* acc) {
+PERAXIS_AVX512 inline void pixels_quads(const PixelRow<uint8_t>& in, const uint8_t* packed,
+                                        const int32_t* start, int32_t* acc) {
   __m512i low[Pixels], high[Pixels];
   for (int p = 0; p < Pixels; ++p) {
     low[p] = _mm512_loadu_si512(start);
     high[p] = _mm512_loadu_si512(start + 16);
   }
-  for (int64_t b = 0; b < blocks; ++b) {
-    const uint8_t* x = tile + offsets[b];
+  for (int64_t b = 0; b < in.places; ++b) {
+    const uint8_t* x = in.tile + in.offsets[b];
     const uint8_t* w = packed + b * kBlock * kBlock;
     for (int q = 0; q < kBlock / 4; ++q) {
       const __m512i w0 = _mm512_loadu_si512(w + q * 128);
       const __m512i w1 = _mm512_loadu_si512(w + q * 128 + 64);
       for (int p = 0; p < Pixels; ++p) {
         int32_t quad;
-        std::memcpy(&quad, x + p * step + q * 4, 4);
+        std::memcpy(&quad, x + p * in.step + q * 4, 4);
         const __m512i value = _mm512_set1_epi32(quad);
         low[p] = _mm512_dpbusd_epi32(low[p], value, w0);
         high[p] = _mm512_dpbusd_epi32(high[p], value, w1);
@@ -51,13 +50,11 @@ PERAXIS_AVX512 inline void pixels_quads(const uint8_t* tile, int64_t step, const
   }
 }
 
-PERAXIS_AVX512 void row_quads(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                              const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
+PERAXIS_AVX512 void row_quads(const PixelRow<uint8_t>& in, const uint8_t* packed, const int32_t* start,
+                              int32_t* acc) {
   int64_t p = 0;
-  for (; p + 8 <= pixels; p += 8)
-    pixels_quads<8>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
-  for (; p < pixels; ++p)
-    pixels_quads<1>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
+  for (; p + 8 <= in.pixels; p += 8) pixels_quads<8>(in.from(p), packed, start, acc + p * kBlock);
+  for (; p < in.pixels; ++p) pixels_quads<1>(in.from(p), packed, start, acc + p * kBlock);
 }
 
 // The eight sums of each of eight registers, as one register.
@@ -69,16 +66,16 @@ PERAXIS_AVX512 inline __m256i sums_of_eight(const __m256i* v) {
 }
 
 template <int Pixels>
-PERAXIS_AVX512 inline void pixels_dot(const uint8_t* tile, int64_t step, const int64_t* offsets,
-                                      const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
+PERAXIS_AVX512 inline void pixels_dot(const PixelRow<uint8_t>& in, const int16_t* weights, int32_t start,
+                                      int32_t* acc) {
   __m256i sum[8];
   for (__m256i& s : sum) s = _mm256_setzero_si256();
-  for (int64_t b = 0; b < blocks; ++b) {
-    const uint8_t* x = tile + offsets[b];
+  for (int64_t b = 0; b < in.places; ++b) {
+    const uint8_t* x = in.tile + in.offsets[b];
     const __m256i w = _mm512_maskz_cvtepi16_epi8(~0U, _mm512_loadu_si512(weights + b * kBlock));
     for (int p = 0; p < Pixels; ++p)
-      sum[p] =
-          _mm256_dpbusd_epi32(sum[p], _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + p * step)), w);
+      sum[p] = _mm256_dpbusd_epi32(sum[p],
+                                   _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + p * in.step)), w);
   }
   int32_t out[8];
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out),
@@ -86,20 +83,18 @@ PERAXIS_AVX512 inline void pixels_dot(const uint8_t* tile, int64_t step, const i
   std::memcpy(acc, out, Pixels * sizeof(int32_t));
 }
 
-PERAXIS_AVX512 void dot_row_quads(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                                  const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
+PERAXIS_AVX512 void dot_row_quads(const PixelRow<uint8_t>& in, const int16_t* weights, int32_t start,
+                                  int32_t* acc) {
   int64_t p = 0;
-  for (; p + 8 <= pixels; p += 8)
-    pixels_dot<8>(tile + p * step, step, offsets, weights, blocks, start, acc + p);
-  for (; p < pixels; ++p) pixels_dot<1>(tile + p * step, step, offsets, weights, blocks, start, acc + p);
+  for (; p + 8 <= in.pixels; p += 8) pixels_dot<8>(in.from(p), weights, start, acc + p);
+  for (; p < in.pixels; ++p) pixels_dot<1>(in.from(p), weights, start, acc + p);
 }
 
-PERAXIS_AVX512 void depthwise_wide(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                                   const int16_t* weights, int64_t taps, int32_t* acc) {
-  for (int64_t p = 0; p < pixels; ++p) {
+PERAXIS_AVX512 void depthwise_wide(const PixelRow<int8_t>& in, const int16_t* weights, int32_t* acc) {
+  for (int64_t p = 0; p < in.pixels; ++p) {
     int32_t sum[kWide] = {};
-    for (int64_t t = 0; t < taps; ++t) {
-      const int8_t* x = tile + p * step + offsets[t];
+    for (int64_t t = 0; t < in.places; ++t) {
+      const int8_t* x = in.tile + p * in.step + in.offsets[t];
       for (int c = 0; c < kWide; ++c) sum[c] += x[c] * weights[t * kWide + c];
     }
     std::memcpy(acc + p * kWide, sum, sizeof sum);

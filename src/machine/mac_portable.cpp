@@ -17,18 +17,17 @@ void pack_words(const int8_t* weights, uint8_t* to) {
 }
 
 template <int Pixels>
-[[gnu::always_inline]] inline void pixels_body(const uint8_t* tile, int64_t step, const int64_t* offsets,
-                                               const uint8_t* packed, int64_t blocks, const int32_t* start,
-                                               int32_t* acc) {
+[[gnu::always_inline]] inline void pixels_body(const PixelRow<uint8_t>& in, const uint8_t* packed,
+                                               const int32_t* start, int32_t* acc) {
   int32_t sum[Pixels][kBlock];
   for (int p = 0; p < Pixels; ++p)
     for (int oc = 0; oc < kBlock; ++oc) sum[p][oc] = start[oc];
-  for (int64_t b = 0; b < blocks; ++b) {
+  for (int64_t b = 0; b < in.places; ++b) {
     const int16_t* w = reinterpret_cast<const int16_t*>(packed) + b * kBlock * kBlock;
-    const uint8_t* x = tile + offsets[b];
+    const uint8_t* x = in.tile + in.offsets[b];
     for (int ic = 0; ic < kBlock; ++ic)
       for (int p = 0; p < Pixels; ++p) {
-        const int16_t value = x[p * step + ic];
+        const int16_t value = x[p * in.step + ic];
         for (int oc = 0; oc < kBlock; ++oc) sum[p][oc] += value * w[ic * kBlock + oc];
       }
   }
@@ -36,22 +35,19 @@ template <int Pixels>
     for (int oc = 0; oc < kBlock; ++oc) acc[p * kBlock + oc] = sum[p][oc];
 }
 
-[[gnu::always_inline]] inline void row_body(const uint8_t* tile, int64_t step, int64_t pixels,
-                                            const int64_t* offsets, const uint8_t* packed, int64_t blocks,
+[[gnu::always_inline]] inline void row_body(const PixelRow<uint8_t>& in, const uint8_t* packed,
                                             const int32_t* start, int32_t* acc) {
   int64_t p = 0;
-  for (; p + 2 <= pixels; p += 2)
-    pixels_body<2>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
-  if (p < pixels) pixels_body<1>(tile + p * step, step, offsets, packed, blocks, start, acc + p * kBlock);
+  for (; p + 2 <= in.pixels; p += 2) pixels_body<2>(in.from(p), packed, start, acc + p * kBlock);
+  if (p < in.pixels) pixels_body<1>(in.from(p), packed, start, acc + p * kBlock);
 }
 
-[[gnu::always_inline]] inline void dot_body(const uint8_t* tile, int64_t step, int64_t pixels,
-                                            const int64_t* offsets, const int16_t* weights, int64_t blocks,
+[[gnu::always_inline]] inline void dot_body(const PixelRow<uint8_t>& in, const int16_t* weights,
                                             int32_t start, int32_t* acc) {
-  for (int64_t p = 0; p < pixels; ++p) {
+  for (int64_t p = 0; p < in.pixels; ++p) {
     acc[p] = start;
-    for (int64_t b = 0; b < blocks; ++b) {
-      const uint8_t* x = tile + p * step + offsets[b];
+    for (int64_t b = 0; b < in.places; ++b) {
+      const uint8_t* x = in.tile + p * in.step + in.offsets[b];
       const int16_t* w = weights + b * kBlock;
       int32_t sum = 0;
       for (int i = 0; i < kBlock; ++i) sum += static_cast<int16_t>(x[i]) * w[i];
@@ -60,47 +56,40 @@ template <int Pixels>
   }
 }
 
-[[gnu::always_inline]] inline void depthwise_body(const int8_t* tile, int64_t step, int64_t pixels,
-                                                  const int64_t* offsets, const int16_t* weights,
-                                                  int64_t taps, int32_t* acc) {
-  for (int64_t p = 0; p < pixels; ++p) {
+[[gnu::always_inline]] inline void depthwise_body(const PixelRow<int8_t>& in, const int16_t* weights,
+                                                  int32_t* acc) {
+  for (int64_t p = 0; p < in.pixels; ++p) {
     int32_t sum[kWide] = {};
-    for (int64_t t = 0; t < taps; ++t) {
-      const int8_t* x = tile + p * step + offsets[t];
+    for (int64_t t = 0; t < in.places; ++t) {
+      const int8_t* x = in.tile + p * in.step + in.offsets[t];
       for (int c = 0; c < kWide; ++c) sum[c] += x[c] * weights[t * kWide + c];
     }
     std::copy(sum, sum + kWide, acc + p * kWide);
   }
 }
 
-void row_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                  const uint8_t* packed, int64_t blocks, const int32_t* start, int32_t* acc) {
-  row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
+void row_portable(const PixelRow<uint8_t>& in, const uint8_t* packed, const int32_t* start, int32_t* acc) {
+  row_body(in, packed, start, acc);
 }
-void dot_portable(const uint8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                  const int16_t* weights, int64_t blocks, int32_t start, int32_t* acc) {
-  dot_body(tile, step, pixels, offsets, weights, blocks, start, acc);
+void dot_portable(const PixelRow<uint8_t>& in, const int16_t* weights, int32_t start, int32_t* acc) {
+  dot_body(in, weights, start, acc);
 }
-void depthwise_portable(const int8_t* tile, int64_t step, int64_t pixels, const int64_t* offsets,
-                        const int16_t* weights, int64_t taps, int32_t* acc) {
-  depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
+void depthwise_portable(const PixelRow<int8_t>& in, const int16_t* weights, int32_t* acc) {
+  depthwise_body(in, weights, acc);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void row_avx2(const uint8_t* tile, int64_t step, int64_t pixels,
-                                      const int64_t* offsets, const uint8_t* packed, int64_t blocks,
+[[gnu::target("avx2")]] void row_avx2(const PixelRow<uint8_t>& in, const uint8_t* packed,
                                       const int32_t* start, int32_t* acc) {
-  row_body(tile, step, pixels, offsets, packed, blocks, start, acc);
+  row_body(in, packed, start, acc);
 }
-[[gnu::target("avx2")]] void dot_avx2(const uint8_t* tile, int64_t step, int64_t pixels,
-                                      const int64_t* offsets, const int16_t* weights, int64_t blocks,
-                                      int32_t start, int32_t* acc) {
-  dot_body(tile, step, pixels, offsets, weights, blocks, start, acc);
+[[gnu::target("avx2")]] void dot_avx2(const PixelRow<uint8_t>& in, const int16_t* weights, int32_t start,
+                                      int32_t* acc) {
+  dot_body(in, weights, start, acc);
 }
-[[gnu::target("avx2")]] void depthwise_avx2(const int8_t* tile, int64_t step, int64_t pixels,
-                                            const int64_t* offsets, const int16_t* weights, int64_t taps,
+[[gnu::target("avx2")]] void depthwise_avx2(const PixelRow<int8_t>& in, const int16_t* weights,
                                             int32_t* acc) {
-  depthwise_body(tile, step, pixels, offsets, weights, taps, acc);
+  depthwise_body(in, weights, acc);
 }
 #endif
 

@@ -41,12 +41,20 @@ void for_each_channel(int64_t channels, int64_t pixels, base::ThreadPool* pool, 
   });
 }
 
+// Pixels of a dense host array, of which the channels of one surface are wanted.
+template <class T>
+struct HostPixels {
+  T* data;         // of the first channel of the first pixel
+  int64_t stride;  // from one pixel to the next
+  int64_t pixels;
+};
+
 // Copies `lanes` bytes of every pixel, flipping the bits of `flip`; pads the block to 16 with `fill`.
 template <bool kFull>
-void pack_surface(const uint8_t* host, int64_t host_stride, uint8_t* surface, int64_t pixels, int64_t lanes,
-                  uint8_t flip, uint8_t fill) {
-  for (int64_t p = 0; p < pixels; ++p) {
-    const uint8_t* from = host + p * host_stride;
+void pack_surface(const HostPixels<const uint8_t>& host, uint8_t* surface, int64_t lanes, uint8_t flip,
+                  uint8_t fill) {
+  for (int64_t p = 0; p < host.pixels; ++p) {
+    const uint8_t* from = host.data + p * host.stride;
     uint8_t* to = surface + p * kInt8Lanes;
     if constexpr (kFull) {
       std::array<uint8_t, kInt8Lanes> block;
@@ -64,11 +72,10 @@ void pack_surface(const uint8_t* host, int64_t host_stride, uint8_t* surface, in
 }
 
 template <bool kFull>
-void unpack_surface(const uint8_t* surface, uint8_t* host, int64_t host_stride, int64_t pixels, int64_t lanes,
-                    uint8_t flip) {
-  for (int64_t p = 0; p < pixels; ++p) {
+void unpack_surface(const uint8_t* surface, const HostPixels<uint8_t>& host, int64_t lanes, uint8_t flip) {
+  for (int64_t p = 0; p < host.pixels; ++p) {
     const uint8_t* from = surface + p * kInt8Lanes;
-    uint8_t* to = host + p * host_stride;
+    uint8_t* to = host.data + p * host.stride;
     if constexpr (kFull) {
       std::array<uint8_t, kInt8Lanes> block;
       std::memcpy(block.data(), from, kInt8Lanes);
@@ -215,9 +222,9 @@ void upload(std::span<const uint8_t> host, const exe::Placement& placement, std:
     const int64_t lanes = std::clamp<int64_t>(placement.c - first, 0, kInt8Lanes);
     uint8_t* surface = cube.data() + first * pixels;
     if (lanes == kInt8Lanes)
-      pack_surface<true>(host.data() + first, placement.c, surface, pixels, lanes, flip, fill);
+      pack_surface<true>({host.data() + first, placement.c, pixels}, surface, lanes, flip, fill);
     else
-      pack_surface<false>(host.data() + std::min(first, placement.c), placement.c, surface, pixels, lanes,
+      pack_surface<false>({host.data() + std::min(first, placement.c), placement.c, pixels}, surface, lanes,
                           flip, fill);
   });
 }
@@ -243,9 +250,9 @@ void download(std::span<const uint8_t> cube, const exe::Placement& placement, st
     const int64_t lanes = std::min(placement.c - first, kInt8Lanes);
     const uint8_t* surface = cube.data() + first * pixels;
     if (lanes == kInt8Lanes)
-      unpack_surface<true>(surface, host.data() + first, placement.c, pixels, lanes, flip);
+      unpack_surface<true>(surface, {host.data() + first, placement.c, pixels}, lanes, flip);
     else
-      unpack_surface<false>(surface, host.data() + first, placement.c, pixels, lanes, flip);
+      unpack_surface<false>(surface, {host.data() + first, placement.c, pixels}, lanes, flip);
   });
 }
 

@@ -51,10 +51,9 @@ int pairing_score(const Side& a, const Side& b) {
 
 using Pairs = std::vector<std::pair<std::optional<size_t>, std::optional<size_t>>>;
 
-// The best alignment of a[from_a, to_a) with b[from_b, to_b).
-void align(const std::vector<Side>& a, const std::vector<Side>& b, size_t from_a, size_t to_a, size_t from_b,
-           size_t to_b, Pairs& out) {
-  const size_t n = to_a - from_a, m = to_b - from_b;
+// The best alignment of two runs of tasks, of which the first is task `first` of both sides.
+void align(std::span<const Side> a, std::span<const Side> b, size_t first, Pairs& out) {
+  const size_t n = a.size(), m = b.size();
   enum Step : uint8_t { Both, OnlyA, OnlyB };
   std::vector<uint8_t> steps((n + 1) * (m + 1), Both);
   std::vector<int> below(m + 1, 0), here(m + 1, 0);
@@ -64,7 +63,7 @@ void align(const std::vector<Side>& a, const std::vector<Side>& b, size_t from_a
     here[m] = 0;
     steps[i * (m + 1) + m] = OnlyA;
     for (size_t j = m; j-- > 0;) {
-      const int score = pairing_score(a[from_a + i], b[from_b + j]);
+      const int score = pairing_score(a[i], b[j]);
       int best = below[j];
       Step step = OnlyA;
       if (here[j + 1] > best) best = here[j + 1], step = OnlyB;
@@ -76,8 +75,8 @@ void align(const std::vector<Side>& a, const std::vector<Side>& b, size_t from_a
   }
   for (size_t i = 0, j = 0; i < n || j < m;) {
     const uint8_t step = steps[i * (m + 1) + j];
-    out.emplace_back(step == OnlyB ? std::nullopt : std::optional(from_a + i),
-                     step == OnlyA ? std::nullopt : std::optional(from_b + j));
+    out.emplace_back(step == OnlyB ? std::nullopt : std::optional(first + i),
+                     step == OnlyA ? std::nullopt : std::optional(first + j));
     i += step == OnlyB ? 0 : 1;
     j += step == OnlyA ? 0 : 1;
   }
@@ -92,7 +91,7 @@ Pairs pairs_of(const std::vector<Side>& a, const std::vector<Side>& b) {
   }
   while (end_a > head && end_b > head && identical(a[end_a - 1], b[end_b - 1])) --end_a, --end_b;
   if ((end_a - head + 1) * (end_b - head + 1) <= kMostPairings) {
-    align(a, b, head, end_a, head, end_b, out);
+    align(std::span(a).subspan(head, end_a - head), std::span(b).subspan(head, end_b - head), head, out);
   } else {
     const size_t both = std::min(end_a, end_b);
     for (size_t i = head; i < both; ++i) out.emplace_back(i, i);  // too many to search

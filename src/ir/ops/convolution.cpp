@@ -48,8 +48,8 @@ Status verify_weighted_types(const Operand& input, const Operand& weights, const
   return {};
 }
 
-Status verify_bias(const OpView& view, size_t slot, const Operand& input, const Operand& weights,
-                   const Operand& output, int64_t channels, bool int32_bias) {
+Status verify_bias(const OpView& view, size_t slot, const Weighted& weighted) {
+  const auto& [input, weights, output, channels, int32_bias] = weighted;
   const Operand bias = view.input(slot, "the bias");
   PERAXIS_TRY(expect_constant(bias));
   // LiteRT reads an int32 bias of an int16 operator as int64, beyond its end, unless the options name int32.
@@ -188,7 +188,7 @@ Status verify_convolution(const OpView& view) {
     return fail(ErrorCode::InvalidModel, "an int16 depthwise convolution takes an int64 bias only");
   }
   if (view.inputs() == 3) {
-    PERAXIS_TRY(verify_bias(view, 2, input, weights, output, channels, attributes.int32_bias));
+    PERAXIS_TRY(verify_bias(view, 2, {input, weights, output, channels, attributes.int32_bias}));
   }
   return {};
 }
@@ -220,7 +220,7 @@ Status verify_transpose_conv(const OpView& view) {
                 shape_text(output.tensor->shape), kernel[0], input.tensor->shape[0]);
   }
   if (!view.has_input(3)) return {};
-  return verify_bias(view, 3, input, weights, output, kernel[0], attributes.int32_bias);
+  return verify_bias(view, 3, {input, weights, output, kernel[0], attributes.int32_bias});
 }
 
 }  // namespace peraxis::ir::rules

@@ -55,7 +55,7 @@ Status verify_fully_connected(const OpView& view) {
   }
   PERAXIS_TRY(expect_shape(output, expected));
   if (!view.has_input(2)) return {};
-  return verify_bias(view, 2, input, weights, output, units, attributes.int32_bias);
+  return verify_bias(view, 2, {input, weights, output, units, attributes.int32_bias});
 }
 
 }  // namespace peraxis::ir::rules

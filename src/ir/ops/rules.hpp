@@ -99,8 +99,12 @@ Status verify_convolution(const OpView& view);  // conv_2d, depthwise_conv_2d
 Status verify_transpose_conv(const OpView& view);
 Status verify_fully_connected(const OpView& view);
 // The rules of a bias shared by the three above; `channels` values. `int32_bias`: the attribute of that name.
-Status verify_bias(const OpView& view, size_t slot, const Operand& input, const Operand& weights,
-                   const Operand& output, int64_t channels, bool int32_bias);
+struct Weighted {
+  const Operand &input, &weights, &output;
+  int64_t channels;
+  bool int32_bias;
+};
+Status verify_bias(const OpView& view, size_t slot, const Weighted& weighted);
 // Types of input, weights and output shared by the three above.
 Status verify_weighted_types(const Operand& input, const Operand& weights, const Operand& output);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/cube/strided.hpp"
 #include "kernels/fast/widen.hpp"
 
 namespace peraxis::kernels::cube {
@@ -94,13 +95,13 @@ struct LookUp {
 };
 
 template <int64_t kLength, class Change>
-void copy_fixed(const uint8_t* from, int64_t from_step, uint8_t* to, int64_t to_step, int64_t count,
+void copy_fixed(const Strided<const uint8_t>& from, const Strided<uint8_t>& to, int64_t count,
                 Change change) {
   for (int64_t i = 0; i < count; ++i) {
     std::array<uint8_t, kLength> bytes;
-    std::memcpy(bytes.data(), from + i * from_step, kLength);
+    std::memcpy(bytes.data(), from.at(i), kLength);
     for (uint8_t& byte : bytes) byte = change(byte);
-    std::memcpy(to + i * to_step, bytes.data(), kLength);
+    std::memcpy(to.at(i), bytes.data(), kLength);
   }
 }
 
@@ -115,24 +116,24 @@ void copy_line(const uint8_t* from, uint8_t* to, int64_t length, Change change) 
 
 // `count` pieces of `length` bytes.
 template <class Change>
-void copy_pieces(const uint8_t* from, int64_t from_step, uint8_t* to, int64_t to_step, int64_t length,
+void copy_pieces(const Strided<const uint8_t>& from, const Strided<uint8_t>& to, int64_t length,
                  int64_t count, Change change) {
-  if (from_step == length && to_step == length) return copy_line(from, to, length * count, change);
+  if (from.step == length && to.step == length) return copy_line(from.data, to.data, length * count, change);
   switch (length) {
     case 1:
-      return copy_fixed<1>(from, from_step, to, to_step, count, change);
+      return copy_fixed<1>(from, to, count, change);
     case 2:
-      return copy_fixed<2>(from, from_step, to, to_step, count, change);
+      return copy_fixed<2>(from, to, count, change);
     case 3:  // pictures
-      return copy_fixed<3>(from, from_step, to, to_step, count, change);
+      return copy_fixed<3>(from, to, count, change);
     case 4:
-      return copy_fixed<4>(from, from_step, to, to_step, count, change);
+      return copy_fixed<4>(from, to, count, change);
     case 8:
-      return copy_fixed<8>(from, from_step, to, to_step, count, change);
+      return copy_fixed<8>(from, to, count, change);
     case kLanes:
-      return copy_fixed<kLanes>(from, from_step, to, to_step, count, change);
+      return copy_fixed<kLanes>(from, to, count, change);
     default:
-      for (int64_t i = 0; i < count; ++i) copy_line(from + i * from_step, to + i * to_step, length, change);
+      for (int64_t i = 0; i < count; ++i) copy_line(from.at(i), to.at(i), length, change);
   }
 }
 
@@ -288,7 +289,7 @@ void Path::run_piece(int64_t piece, const uint8_t* from, uint8_t* to) const {
   to += first * to_step_;
   const auto all_runs = [&](auto change) {
     for (const Run& r : runs_)
-      copy_pieces(from + r.from, from_step_, to + r.to, to_step_, r.length, count, change);
+      copy_pieces({from + r.from, from_step_}, {to + r.to, to_step_}, r.length, count, change);
   };
   if (change_ == Change::None)
     all_runs(Copy{});

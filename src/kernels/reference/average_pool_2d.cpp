@@ -11,11 +11,11 @@ Status average_pool_2d(const Context& context) {
       context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
         const Reader<T> in(context.inputs[0]);
         const Bounds<T> bounds = activation_bounds<T>(pool.activation);
-        fill_output<T>(pool, context, [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+        fill_output<T>(pool, context, [&](const OutputElement& element) {
           using Sum = std::conditional_t<std::is_same_v<T, float>, float, int64_t>;
           Sum sum{0};
           const int64_t pixels =
-              visit_window(pool, in, n, y, x, c, [&](T q) { sum = static_cast<Sum>(sum + q); });
+              visit_window(pool, in, element, [&](T q) { sum = static_cast<Sum>(sum + q); });
           if constexpr (std::is_same_v<T, float>) {
             return bounds(pixels == 0 ? 0.0F : sum / static_cast<float>(pixels));
           } else {

@@ -10,9 +10,9 @@ Status max_pool_2d(const Context& context) {
       context, context.output(), [&]<class T>(std::type_identity<T>) -> Status {
         const Reader<T> in(context.inputs[0]);
         const Bounds<T> bounds = activation_bounds<T>(pool.activation);
-        fill_output<T>(pool, context, [&](int64_t n, int64_t y, int64_t x, int64_t c) {
+        fill_output<T>(pool, context, [&](const OutputElement& element) {
           T largest = std::numeric_limits<T>::lowest();
-          visit_window(pool, in, n, y, x, c, [&](T q) { largest = q > largest ? q : largest; });
+          visit_window(pool, in, element, [&](T q) { largest = q > largest ? q : largest; });
           if constexpr (std::is_same_v<T, float>) return bounds(largest);
           return clamp_to<T>(static_cast<int64_t>(largest), pool.range);
         });

@@ -34,7 +34,7 @@ TEST(MacKernels, DirectRow) {
       for (int64_t b = 0; b < blocks; ++b)
         k->pack(&weights[static_cast<size_t>(b * 1024)], &packed[static_cast<size_t>(b * k->block_bytes)]);
       std::vector<int32_t> acc(static_cast<size_t>(pixels * 32));
-      k->row(tile.data(), step, pixels, offsets.data(), packed.data(), blocks, start.data(), acc.data());
+      k->row({tile.data(), step, pixels, offsets.data(), blocks}, packed.data(), start.data(), acc.data());
       for (int64_t p = 0; p < pixels; ++p)
         for (int64_t oc = 0; oc < 32; ++oc) {
           int64_t want = start[static_cast<size_t>(oc)];
@@ -63,7 +63,7 @@ TEST(MacKernels, DotRow) {
       for (int64_t b = 0; b < blocks; ++b) offsets.push_back((blocks - 1 - b) * 32);
       for (const MacKernels* k : all()) {
         std::vector<int32_t> acc(static_cast<size_t>(pixels + 1), 77);
-        k->dot_row(tile.data(), step, pixels, offsets.data(), weights.data(), blocks, -12345, acc.data());
+        k->dot_row({tile.data(), step, pixels, offsets.data(), blocks}, weights.data(), -12345, acc.data());
         for (int64_t p = 0; p < pixels; ++p) {
           int64_t want = -12345;
           for (int64_t b = 0; b < blocks; ++b)
@@ -89,7 +89,7 @@ TEST(MacKernels, DepthwiseRow) {
   for (int64_t t = 0; t < taps; ++t) offsets.push_back(t * 64);
   for (const MacKernels* k : all()) {
     std::vector<int32_t> acc(static_cast<size_t>(pixels * 64));
-    k->depthwise_row(tile.data(), step, pixels, offsets.data(), weights.data(), taps, acc.data());
+    k->depthwise_row({tile.data(), step, pixels, offsets.data(), taps}, weights.data(), acc.data());
     for (int64_t p = 0; p < pixels; ++p)
       for (int64_t c = 0; c < 64; ++c) {
         int64_t want = 0;
