@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the rules of the tree that no compiler checks: who may include whom, file lengths, paths of one
+"""Checks the rules of the tree that no compiler checks: who may include whom, lengths (check_sizes.py), paths of one
 machine, lists that must agree with files, pages and headings that are cited (check_citations.py). Prints one line a breach; exit code 1 when there is one.
 
 Usage: check_layers.py [top of the tree]
@@ -9,6 +9,7 @@ import re
 import sys
 
 from check_citations import check_citations, check_operator_pages
+from check_sizes import check_sizes
 
 # A folder of src/ may include from itself and from these. docs/architecture.md tells why.
 LAYERS = {
@@ -47,7 +48,6 @@ CLOSED_FOLDERS = {"capture/client": ("capture/client/", "capture/protocol.hpp", 
 # Made by flatc into the build tree, and by whom they may be used.
 GENERATED = {"tflite_generated.h": {"import"}, "executable_generated.h": {"exe"}, "capture_generated.h": {"trace"}}
 
-MAX_LINES = 600
 CODE_FOLDERS = ("src", "include", "tests", "tools", "scripts", "python", "fuzz", "bench", "examples")
 CODE_SUFFIXES = {".cpp", ".hpp", ".c", ".h", ".py", ".sh"}
 TEXT_SUFFIXES = CODE_SUFFIXES | {".def", ".cmake", ".txt", ".md", ".json", ".fbs", ".toml", ".yaml", ".yml", ".ir", ""}
@@ -107,11 +107,8 @@ def check_includes(top):
 
 
 def check_lengths(top):
-    for path in files(top, CODE_FOLDERS):
-        if path.suffix in CODE_SUFFIXES:
-            lines = read(path).count("\n")
-            if lines > MAX_LINES:
-                yield f"{path.relative_to(top)}: {lines} lines, the limit is {MAX_LINES}"
+    sources = [path for path in files(top, CODE_FOLDERS) if path.suffix in CODE_SUFFIXES]
+    yield from check_sizes(top, sources, read)
 
 
 def check_paths(top):

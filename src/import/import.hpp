@@ -43,6 +43,9 @@ struct OperatorCount : OperatorCode {
   int64_t count = 0;
   size_t first = 0;  // the first operator of this kind
 };
+// The code of an operator in TFLite files; custom operators share one.
+int32_t operator_code(ir::OpKind kind);
+
 // The operators of the subgraph that import_tflite would read, each kind and version once, read or not.
 Result<std::vector<OperatorCount>> count_operators(std::span<const uint8_t> bytes,
                                                    const ImportOptions& options = {});

@@ -25,6 +25,21 @@ constexpr std::array kVersions = {
 #undef PERAXIS_VERSIONS
 };
 
+struct Builtin {
+  BuiltinOperator op;
+  ir::OpKind kind;
+};
+constexpr std::array kBuiltins = {
+#define PERAXIS_BUILTIN(name, kind) Builtin{BuiltinOperator::name, ir::OpKind::kind},
+#include "import/builtins.def"
+#undef PERAXIS_BUILTIN
+};
+
+std::optional<ir::OpKind> kind_of(BuiltinOperator op) {
+  const auto row = std::ranges::find(kBuiltins, op, &Builtin::op);
+  return row == kBuiltins.end() ? std::nullopt : std::optional(row->kind);
+}
+
 // Custom operators that stand for the part of a network that some chip's compiler took, by the start of their
 // names.
 struct Compiled {
@@ -102,6 +117,11 @@ std::string subject(const OperatorCount& entry) {
 
 }  // namespace
 
+int32_t operator_code(ir::OpKind kind) {
+  const auto row = std::ranges::find(kBuiltins, kind, &Builtin::kind);
+  return static_cast<int32_t>(row == kBuiltins.end() ? BuiltinOperator::CUSTOM : row->op);
+}
+
 // Old files hold the operator in a byte, new ones in an int32 beside it (the byte then says 127 when the
 // value does not fit): the larger of the two is meant.
 Result<OperatorCode> read_code(const File& file, const tfl::Operator& op, size_t index) {
@@ -126,7 +146,7 @@ Result<OperatorCode> read_code(const File& file, const tfl::Operator& op, size_t
     return out;
   }
   out.name = tfl::EnumNameBuiltinOperator(builtin);
-  out.kind = ir::op_kind_from_tflite(out.code);
+  out.kind = kind_of(builtin);
   out.refusal = out.kind ? version_refusal(builtin, out.version) : builtin_refusal(builtin);
   return out;
 }

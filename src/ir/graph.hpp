@@ -193,14 +193,13 @@ using Attributes =
                  DetectionAttributes>;
 
 enum class OpKind : uint8_t {
-#define PERAXIS_OP(kind, name, code, attributes) kind,
+#define PERAXIS_OP(kind, name, rule, attributes) kind,
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };
 const char* op_name(OpKind kind);  // "conv_2d"
 std::optional<OpKind> op_kind_from_name(std::string_view name);
-std::string operators_listed();  // all names
-std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code);
+std::string operators_listed();         // all names
 bool is_convolution_like(OpKind kind);  // conv_2d, depthwise_conv_2d, fully_connected, transpose_conv
 
 inline constexpr int32_t kAbsent = -1;  // an optional input that is not there

@@ -27,10 +27,9 @@ constexpr std::array kTypes{
 struct OpRow {
   OpKind kind;
   const char* name;
-  int32_t tflite_code;
 };
 constexpr std::array kOps{
-#define PERAXIS_OP(kind, name, code, attributes) OpRow{OpKind::kind, name, code},
+#define PERAXIS_OP(kind, name, rule, attributes) OpRow{OpKind::kind, name},
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };
@@ -103,13 +102,6 @@ std::string operators_listed() {
   std::string out;
   for (const OpRow& row : kOps) out += (out.empty() ? "" : ", ") + std::string(row.name);
   return out;
-}
-
-std::optional<OpKind> op_kind_from_tflite(int32_t builtin_code) {
-  for (const OpRow& row : kOps) {
-    if (row.tflite_code == builtin_code) return row.kind;
-  }
-  return std::nullopt;
 }
 
 bool is_convolution_like(OpKind kind) {

@@ -1,5 +1,6 @@
 // Graph-wide rules first (indices, definitions, sizes), so that the rules of single operators, in ops/, may
 // follow every index without asking.
+#include <array>
 #include <cmath>
 
 #include "ir/ops/rules.hpp"
@@ -105,152 +106,14 @@ Status verify_links(const Graph& graph, const Op& op, Definitions& definitions) 
 }
 
 Status verify_rule(const rules::OpView& view) {
-  switch (view.op().kind) {
-    case OpKind::Add:
-    case OpKind::Div:
-    case OpKind::Mul:
-    case OpKind::Sub:
-      return rules::verify_binary(view);
-    case OpKind::Maximum:
-    case OpKind::Minimum:
-      return rules::verify_extremum(view);
-    case OpKind::FloorDiv:
-    case OpKind::FloorMod:
-      return rules::verify_floor(view);
-    case OpKind::SquaredDifference:
-      return rules::verify_squared_difference(view);
-    case OpKind::Prelu:
-      return rules::verify_prelu(view);
-    case OpKind::AveragePool2D:
-    case OpKind::MaxPool2D:
-      return rules::verify_pool(view);
-    case OpKind::Concatenation:
-      return rules::verify_concatenation(view);
-    case OpKind::Conv2D:
-    case OpKind::DepthwiseConv2D:
-      return rules::verify_convolution(view);
-    case OpKind::TransposeConv:
-      return rules::verify_transpose_conv(view);
-    case OpKind::FullyConnected:
-      return rules::verify_fully_connected(view);
-    case OpKind::BatchMatmul:
-      return rules::verify_batch_matmul(view);
-    case OpKind::Quantize:
-      return rules::verify_quantize(view);
-    case OpKind::Dequantize:
-      return rules::verify_dequantize(view);
-    case OpKind::Densify:
-      return rules::verify_densify(view);
-    case OpKind::Cast:
-      return rules::verify_cast(view);
-    case OpKind::Logistic:
-      return rules::verify_logistic(view);
-    case OpKind::Softmax:
-      return rules::verify_softmax(view);
-    case OpKind::LeakyRelu:
-      return rules::verify_leaky_relu(view);
-    case OpKind::Relu:
-    case OpKind::Relu6:
-    case OpKind::ReluN1To1:
-      return rules::verify_rectifier(view);
-    case OpKind::Tanh:
-      return rules::verify_tanh(view);
-    case OpKind::HardSwish:
-      return rules::verify_hard_swish(view);
-    case OpKind::Exp:
-    case OpKind::Sqrt:
-    case OpKind::Rsqrt:
-      return rules::verify_root(view);
-    case OpKind::Abs:
-    case OpKind::Neg:
-      return rules::verify_sign(view);
-    case OpKind::Cos:
-    case OpKind::Elu:
-    case OpKind::Gelu:
-    case OpKind::Log:
-    case OpKind::Sin:
-      return rules::verify_function(view);
-    case OpKind::L2Normalization:
-      return rules::verify_l2_normalization(view);
-    case OpKind::LogSoftmax:
-      return rules::verify_log_softmax(view);
-    case OpKind::Mean:
-    case OpKind::Sum:
-    case OpKind::ReduceMax:
-    case OpKind::ReduceMin:
-      return rules::verify_reduction(view);
-    case OpKind::ArgMax:
-    case OpKind::ArgMin:
-      return rules::verify_arg(view);
-    case OpKind::TopK:
-      return rules::verify_topk(view);
-    case OpKind::ResizeNearestNeighbor:
-    case OpKind::ResizeBilinear:
-      return rules::verify_resize(view);
-    case OpKind::Reshape:
-      return rules::verify_reshape(view);
-    case OpKind::Squeeze:
-      return rules::verify_squeeze(view);
-    case OpKind::ExpandDims:
-      return rules::verify_expand_dims(view);
-    case OpKind::Transpose:
-      return rules::verify_transpose(view);
-    case OpKind::Pad:
-    case OpKind::PadV2:
-      return rules::verify_pad(view);
-    case OpKind::MirrorPad:
-      return rules::verify_mirror_pad(view);
-    case OpKind::StridedSlice:
-      return rules::verify_strided_slice(view);
-    case OpKind::Slice:
-      return rules::verify_slice(view);
-    case OpKind::Split:
-      return rules::verify_split(view);
-    case OpKind::SplitV:
-      return rules::verify_split_v(view);
-    case OpKind::Pack:
-      return rules::verify_pack(view);
-    case OpKind::Unpack:
-      return rules::verify_unpack(view);
-    case OpKind::Gather:
-      return rules::verify_gather(view);
-    case OpKind::GatherNd:
-      return rules::verify_gather_nd(view);
-    case OpKind::DepthToSpace:
-    case OpKind::SpaceToDepth:
-      return rules::verify_block(view);
-    case OpKind::BatchToSpace:
-    case OpKind::SpaceToBatch:
-      return rules::verify_batch_block(view);
-    case OpKind::BroadcastTo:
-      return rules::verify_broadcast_to(view);
-    case OpKind::Shape:
-      return rules::verify_shape(view);
-    case OpKind::Fill:
-      return rules::verify_fill(view);
-    case OpKind::Range:
-      return rules::verify_range(view);
-    case OpKind::Tile:
-      return rules::verify_tile(view);
-    case OpKind::Reverse:
-      return rules::verify_reverse(view);
-    case OpKind::Select:
-      return rules::verify_select(view);
-    case OpKind::CumSum:
-      return rules::verify_cumsum(view);
-    case OpKind::ScatterNd:
-      return rules::verify_scatter_nd(view);
-    case OpKind::NonMaxSuppressionV4:
-    case OpKind::NonMaxSuppressionV5:
-      return rules::verify_non_max_suppression(view);
-    case OpKind::Svdf:
-      return rules::verify_svdf(view);
-    case OpKind::SequenceLstm:
-      return rules::verify_sequence_lstm(view);
-    case OpKind::DetectionPostProcess:
-      return rules::verify_detection(view);
-  }
-  return fail(ErrorCode::Internal, "no rule for this operator");
+  constexpr std::array kRules{
+#define PERAXIS_OP(kind, name, rule, attributes) &rules::rule,
+#include "ir/ops.def"
+#undef PERAXIS_OP
+  };
+  const auto kind = static_cast<size_t>(view.op().kind);
+  if (kind >= kRules.size()) return fail(ErrorCode::Internal, "no rule for operator kind {}", kind);
+  return kRules[kind](view);
 }
 
 Status labelled(Status status, const std::string& label) {

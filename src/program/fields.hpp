@@ -8,6 +8,10 @@
 
 namespace peraxis::program {
 
+// T, const or not. A type without fields here does not compile.
+template <class T, class Type>
+concept Is = std::is_same_v<std::remove_const_t<T>, Type>;
+
 // A task's fields stand under the name of its kind.
 template <class T>
 constexpr const char* task_word() {
@@ -18,8 +22,8 @@ constexpr const char* task_word() {
   if constexpr (std::is_same_v<T, rk3588::TableTask>) return "load_table";
 }
 
-template <class Visit>
-void visit_convolution_task(Visit&& visit, auto& x) {
+template <class Visit, Is<rk3588::ConvTask> T>
+void visit_fields(Visit&& visit, T& x) {
   visit("depthwise", x.depthwise);
   visit("in_width", x.in_width);
   visit("in_height", x.in_height);
@@ -59,8 +63,8 @@ void visit_convolution_task(Visit&& visit, auto& x) {
   visit("added", x.added);
 }
 
-template <class Visit>
-void visit_pool_task(Visit&& visit, auto& x) {
+template <class Visit, Is<rk3588::PoolTask> T>
+void visit_fields(Visit&& visit, T& x) {
   visit("average", x.average);
   visit("in_width", x.in_width);
   visit("in_height", x.in_height);
@@ -81,8 +85,8 @@ void visit_pool_task(Visit&& visit, auto& x) {
   visit("out_plane", x.out_plane);
 }
 
-template <class Visit>
-void visit_element_task(Visit&& visit, auto& x) {
+template <class Visit, Is<rk3588::ElementTask> T>
+void visit_fields(Visit&& visit, T& x) {
   visit("width", x.width);
   visit("height", x.height);
   visit("channels", x.channels);
@@ -104,167 +108,187 @@ void visit_element_task(Visit&& visit, auto& x) {
   visit("out_offset", x.out_offset);
 }
 
-// Tasks and their parts.
-template <class Visit, class T>
-void visit_task_fields(Visit&& visit, T& x) {
-  using Type = std::remove_const_t<T>;
-  if constexpr (std::is_same_v<Type, rk3588::ConvTask>) {
-    visit_convolution_task(visit, x);
-  } else if constexpr (std::is_same_v<Type, rk3588::PoolTask>) {
-    visit_pool_task(visit, x);
-  } else if constexpr (std::is_same_v<Type, rk3588::ElementTask>) {
-    visit_element_task(visit, x);
-  } else if constexpr (std::is_same_v<Type, rk3588::UpsampleTask>) {
-    visit("width", x.width);
-    visit("height", x.height);
-    visit("rows", x.rows);
-    visit("columns", x.columns);
-    visit("input", x.input);
-    visit("output", x.output);
-  } else if constexpr (std::is_same_v<Type, rk3588::TableTask>) {
-    visit("table", x.table);
-    visit("input", x.input);
-    visit("output", x.output);
-  } else if constexpr (std::is_same_v<Type, rk3588::DpuParams>) {
-    visit("int32_output", x.int32_output);
-    visit("multiply", x.multiply);
-    visit("scalar_factor", x.scalar_factor);
-    visit("bs_shift", x.bs_shift);
-    visit("relu", x.relu);
-    visit("bn_addend", x.bn_addend);
-    visit("relux", x.relux);
-    visit("relux_compare", x.relux_compare);
-    visit("out_scale", x.out_scale);
-    visit("out_shift", x.out_shift);
-    visit("ties_away", x.ties_away);
-    visit("out_offset", x.out_offset);
-  } else if constexpr (std::is_same_v<Type, rk3588::AddedTensor>) {
-    visit("address", x.address);
-    visit("plane", x.plane);
-    visit("factor", x.factor);
-    visit("constant", x.constant);
-    visit("offset", x.offset);
-    visit("operand_factor", x.operand_factor);
-    visit("relu", x.relu);
-    visit("out_scale", x.out_scale);
-    visit("out_shift", x.out_shift);
-    visit("out_offset", x.out_offset);
-  } else {
-    static_assert(std::is_same_v<Type, rk3588::ElementTask::Operand>, "list the fields of a new task here");
-    visit("address", x.address);
-    visit("plane", x.plane);
-    visit("offset", x.offset);
-    visit("factor", x.factor);
-    visit("combine", x.combine);
-  }
-}
-
-template <class Visit, class T>
+template <class Visit, Is<rk3588::UpsampleTask> T>
 void visit_fields(Visit&& visit, T& x) {
-  using Type = std::remove_const_t<T>;
-  if constexpr (std::is_same_v<Type, Operator>) {
-    visit("variant", x.variant);
-    visit("by", x.by);
-    visit("strategy", x.strategy);
-    visit("proved", x.certificate);
-    visit("cost", x.cost);
-    visit("reason", x.reason);
-  } else if constexpr (std::is_same_v<Type, Certificate>) {  // its channels are lines of their own
-    visit("max", x.max);
-    visit("expected", x.expected);
-    visit("every_reading", x.every_reading);
-  } else if constexpr (std::is_same_v<Type, ChannelCertificate>) {
-    visit("acc_min", x.acc_min);
-    visit("acc_max", x.acc_max);
-    visit("differing", x.differing);
-    visit("max", x.max);
-    visit("expected", x.expected);
-  } else if constexpr (std::is_same_v<Type, Cost>) {
-    visit("tasks", x.tasks);
-    visit("mac_cycles", x.mac_cycles);
-    visit("bytes", x.bytes);
-    visit("host_values", x.host_values);
-    visit("npu_ms", x.npu_ms);
-    visit("host_ms", x.host_ms);
-  } else if constexpr (std::is_same_v<Type, DeviceTensor>) {
-    visit("of", x.tensor);
-    visit("at", x.address);
-    visit("map", x.map);
-    visit("slots", x.slots);
-    visit("layout", x.layout);
-    visit("pitch", x.pitch);
-    visit("owner", x.owner);
-    visit("first", x.first);
-    visit("last", x.last);
-  } else if constexpr (std::is_same_v<Type, Map>) {
-    visit("h", x.h);
-    visit("w", x.w);
-    visit("c", x.c);
-  } else if constexpr (std::is_same_v<Type, Layout>) {
-    visit("slots", x.slots);
-    visit("slot_of", x.slot_of);
-  } else if constexpr (std::is_same_v<Type, Step>) {
-    visit("kind", x.kind);
-    visit("op", x.op);
-    visit("tensor", x.tensor);
-    visit("first_task", x.first_task);
-    visit("task_count", x.task_count);
-    visit("host_work", x.host_work);
-    visit("inputs", x.inputs);
-    visit("outputs", x.outputs);
-    visit("after", x.after);
-    visit("reads", x.reads);
-    visit("writes", x.writes);
-    visit("host_reads", x.host_reads);
-    visit("host_writes", x.host_writes);
-    visit("completes", x.completes);
-    visit("frees", x.frees);
-  } else if constexpr (std::is_same_v<Type, HostWork>) {  // regions and channels are lines of their own
-    visit("op", x.op);
-    visit("rounding", x.rounding);
-    visit("zero_point", x.zero_point);
-    visit("low", x.low);
-    visit("high", x.high);
-  } else if constexpr (std::is_same_v<Type, Region>) {
-    visit("allocation", x.allocation);
-    visit("offset", x.offset);
-    visit("h", x.h);
-    visit("w", x.w);
-    visit("slots", x.slots);
-    visit("element_bytes", x.element_bytes);
-  } else if constexpr (std::is_same_v<Type, HostChannel>) {
-    visit("region", x.region);
-    visit("slot", x.slot);
-    visit("addend", x.addend);
-    visit("sum_slot", x.sum_slot);
-    visit("sum_factor", x.sum_factor);
-    visit("mantissa", x.mantissa);
-    visit("exponent", x.exponent);
-    visit("multiplier", x.multiplier);
-  } else if constexpr (std::is_same_v<Type, Task>) {
-    visit("of", x.op);
-    visit("kind", x.kind);
-    visit("first_row", x.first_row);
-    visit("rows", x.rows);
-    visit("real_input_channels", x.real_input_channels);
-    visit("real_output_channels", x.real_output_channels);
-    visit("set", x.set);
-    visit("", x.task);  // under the name of its kind
-  } else if constexpr (std::is_same_v<Type, Allocation>) {
-    visit("constant", x.constant);
-    visit("offset", x.offset);
-    visit("bytes", x.bytes);
-    visit("first", x.first);
-    visit("last", x.last);
-    visit("hash", x.hash);
-  } else if constexpr (std::is_same_v<Type, Program>) {  // what the first line has beside the name
-    visit("activation_bytes", x.activation_bytes);
-    visit("largest_live_bytes", x.largest_live_bytes);
-    visit("order", x.order);
-    visit("host_constants", x.host_constants);
-  } else {
-    visit_task_fields(visit, x);
-  }
+  visit("width", x.width);
+  visit("height", x.height);
+  visit("rows", x.rows);
+  visit("columns", x.columns);
+  visit("input", x.input);
+  visit("output", x.output);
+}
+template <class Visit, Is<rk3588::TableTask> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("table", x.table);
+  visit("input", x.input);
+  visit("output", x.output);
+}
+template <class Visit, Is<rk3588::DpuParams> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("int32_output", x.int32_output);
+  visit("multiply", x.multiply);
+  visit("scalar_factor", x.scalar_factor);
+  visit("bs_shift", x.bs_shift);
+  visit("relu", x.relu);
+  visit("bn_addend", x.bn_addend);
+  visit("relux", x.relux);
+  visit("relux_compare", x.relux_compare);
+  visit("out_scale", x.out_scale);
+  visit("out_shift", x.out_shift);
+  visit("ties_away", x.ties_away);
+  visit("out_offset", x.out_offset);
+}
+template <class Visit, Is<rk3588::AddedTensor> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("address", x.address);
+  visit("plane", x.plane);
+  visit("factor", x.factor);
+  visit("constant", x.constant);
+  visit("offset", x.offset);
+  visit("operand_factor", x.operand_factor);
+  visit("relu", x.relu);
+  visit("out_scale", x.out_scale);
+  visit("out_shift", x.out_shift);
+  visit("out_offset", x.out_offset);
+}
+template <class Visit, Is<rk3588::ElementTask::Operand> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("address", x.address);
+  visit("plane", x.plane);
+  visit("offset", x.offset);
+  visit("factor", x.factor);
+  visit("combine", x.combine);
+}
+template <class Visit, Is<Operator> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("variant", x.variant);
+  visit("by", x.by);
+  visit("strategy", x.strategy);
+  visit("proved", x.certificate);
+  visit("cost", x.cost);
+  visit("reason", x.reason);
+}
+// Its channels are lines of their own.
+template <class Visit, Is<Certificate> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("max", x.max);
+  visit("expected", x.expected);
+  visit("every_reading", x.every_reading);
+}
+template <class Visit, Is<ChannelCertificate> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("acc_min", x.acc_min);
+  visit("acc_max", x.acc_max);
+  visit("differing", x.differing);
+  visit("max", x.max);
+  visit("expected", x.expected);
+}
+template <class Visit, Is<Cost> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("tasks", x.tasks);
+  visit("mac_cycles", x.mac_cycles);
+  visit("bytes", x.bytes);
+  visit("host_values", x.host_values);
+  visit("npu_ms", x.npu_ms);
+  visit("host_ms", x.host_ms);
+}
+template <class Visit, Is<DeviceTensor> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("of", x.tensor);
+  visit("at", x.address);
+  visit("map", x.map);
+  visit("slots", x.slots);
+  visit("layout", x.layout);
+  visit("pitch", x.pitch);
+  visit("owner", x.owner);
+  visit("first", x.first);
+  visit("last", x.last);
+}
+template <class Visit, Is<Map> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("h", x.h);
+  visit("w", x.w);
+  visit("c", x.c);
+}
+template <class Visit, Is<Layout> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("slots", x.slots);
+  visit("slot_of", x.slot_of);
+}
+template <class Visit, Is<Step> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("kind", x.kind);
+  visit("op", x.op);
+  visit("tensor", x.tensor);
+  visit("first_task", x.first_task);
+  visit("task_count", x.task_count);
+  visit("host_work", x.host_work);
+  visit("inputs", x.inputs);
+  visit("outputs", x.outputs);
+  visit("after", x.after);
+  visit("reads", x.reads);
+  visit("writes", x.writes);
+  visit("host_reads", x.host_reads);
+  visit("host_writes", x.host_writes);
+  visit("completes", x.completes);
+  visit("frees", x.frees);
+}
+// Regions and channels are lines of their own.
+template <class Visit, Is<HostWork> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("op", x.op);
+  visit("rounding", x.rounding);
+  visit("zero_point", x.zero_point);
+  visit("low", x.low);
+  visit("high", x.high);
+}
+template <class Visit, Is<Region> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("allocation", x.allocation);
+  visit("offset", x.offset);
+  visit("h", x.h);
+  visit("w", x.w);
+  visit("slots", x.slots);
+  visit("element_bytes", x.element_bytes);
+}
+template <class Visit, Is<HostChannel> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("region", x.region);
+  visit("slot", x.slot);
+  visit("addend", x.addend);
+  visit("sum_slot", x.sum_slot);
+  visit("sum_factor", x.sum_factor);
+  visit("mantissa", x.mantissa);
+  visit("exponent", x.exponent);
+  visit("multiplier", x.multiplier);
+}
+template <class Visit, Is<Task> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("of", x.op);
+  visit("kind", x.kind);
+  visit("first_row", x.first_row);
+  visit("rows", x.rows);
+  visit("real_input_channels", x.real_input_channels);
+  visit("real_output_channels", x.real_output_channels);
+  visit("set", x.set);
+  visit("", x.task);  // under the name of its kind
+}
+template <class Visit, Is<Allocation> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("constant", x.constant);
+  visit("offset", x.offset);
+  visit("bytes", x.bytes);
+  visit("first", x.first);
+  visit("last", x.last);
+  visit("hash", x.hash);
+}
+// What the first line has beside the name.
+template <class Visit, Is<Program> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("activation_bytes", x.activation_bytes);
+  visit("largest_live_bytes", x.largest_live_bytes);
+  visit("order", x.order);
+  visit("host_constants", x.host_constants);
 }
 
 // Names of enums, by value.

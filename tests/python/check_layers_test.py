@@ -17,7 +17,7 @@ class CheckLayers(unittest.TestCase):
         self.put("src/base/result.hpp", "// nothing\n")
         self.put("src/num/rounding.hpp", '#include "base/result.hpp"\n')
         self.put("src/ir/graph.hpp", '#include "num/rounding.hpp"\n')
-        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\n')
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", verify_binary, None)\n')
         self.put("src/kernels/kernels.def", "PERAXIS_KERNEL(Add, add)\n")
         self.put("src/kernels/reference/add.cpp", '#include "ir/graph.hpp"\n#include <vector>\n')
         self.put("src/target/rk3588/registers.hpp", '#include "target/rk3588/registers.def"\n')
@@ -91,6 +91,29 @@ class CheckLayers(unittest.TestCase):
         self.put("tests/unit/long_test.cpp", "\n" * 601)
         self.expect_breach("tests/unit/long_test.cpp: 601 lines")
 
+    def test_long_source_file(self):
+        self.put("src/num/long.cpp", "\n" * 500)
+        self.assertEqual(self.run_script(self.top).returncode, 0)
+        self.put("src/num/long.cpp", "\n" * 501)
+        self.expect_breach("src/num/long.cpp: 501 lines, the limit is 500")
+
+    def test_long_function(self):
+        head = "class A {\n public:\n  A(int a,\n    int b)\n      : a_(a),\n        b_(f(b)) {\n"
+        body = "    if (a &&\n        f(b)) {\n      g([&](int x) {\n        return x;\n      });\n    }\n"
+        fill = "    ++a_;\n" * (80 - 4 - 6 - 1)
+        self.put("src/num/long.cpp", head + body + fill + "  }\n  int a_, b_;\n" + "\n" * 50 + "};\n")
+        self.assertEqual(self.run_script(self.top).returncode, 0)
+        self.put("src/num/long.cpp", head + body + fill + "    ++a_;\n  }\n  int a_, b_;\n};\n")
+        self.expect_breach("src/num/long.cpp:3: a function of 81 lines, the limit is 80")
+
+    def test_long_parameter_list(self):
+        six = "int f(int a, const B& b, std::map<int, C> c, D* d,\n      E&& e, F f = {1, 2}"
+        call = "int g() { return f(a, b, c, d, e, f, h, i); }\n"
+        self.put("src/num/long.hpp", six + ");\n" + call)
+        self.assertEqual(self.run_script(self.top).returncode, 0)
+        self.put("src/num/long.hpp", "\n" + six + ", bool g);\n" + call)
+        self.expect_breach("src/num/long.hpp:2: f has 7 parameters, the limit is 6")
+
     def test_path_of_one_machine(self):
         self.put("tools/x.py", "# see https://host/home/page and a/root/b\nopen('" + "/home" + "/me/model.tflite')\n")
         self.expect_breach("tools/x.py:2", "/home" + "/me/model.tflite")
@@ -104,7 +127,7 @@ class CheckLayers(unittest.TestCase):
         self.expect_breach("bench is missing in src/cli/commands.def")
 
     def test_operator_without_a_kernel(self):
-        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\nPERAXIS_OP(Mul, "mul", 18, None)\n')
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", verify_binary, None)\nPERAXIS_OP(Mul, "mul", verify_binary, None)\n')
         self.expect_breach("Mul is missing in src/kernels/kernels.def")
 
     def test_kernel_without_a_file(self):
@@ -112,7 +135,7 @@ class CheckLayers(unittest.TestCase):
         self.expect_breach("Add has no src/kernels/reference/add.cpp")
 
     def test_entry_listed_twice(self):
-        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", 0, None)\n' * 2)
+        self.put("src/ir/ops.def", 'PERAXIS_OP(Add, "add", verify_binary, None)\n' * 2)
         self.expect_breach("src/ir/ops.def:2", "Add is listed twice")
 
     def test_note_outside_the_repository(self):

@@ -13,6 +13,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/warnings.hpp"
+#include "import/import.hpp"
 #include "kernels/facts.hpp"
 #include "lower/device_op.hpp"
 #include "lower/geometry.hpp"
@@ -31,10 +32,9 @@ struct OpsOptions {
 struct OpEntry {
   ir::OpKind kind;
   const char* name;
-  int32_t code;
 };
 constexpr std::array kEntries = {
-#define PERAXIS_OP(kind, name, code, attributes) OpEntry{ir::OpKind::kind, name, code},
+#define PERAXIS_OP(kind, name, rule, attributes) OpEntry{ir::OpKind::kind, name},
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };
@@ -48,7 +48,7 @@ std::string conditions_of(const lower::DeviceText& text) {
 Json operator_facts_json(const OpEntry& entry) {
   Json out;
   out["name"] = entry.name;
-  out["tflite_code"] = entry.code;
+  out["tflite_code"] = import::operator_code(entry.kind);
   out["convolution"] = ir::is_convolution_like(entry.kind);
   out["npu"] = Json::array();
   for (const lower::DeviceText& text : lower::device_texts(entry.kind))

@@ -186,7 +186,7 @@ inline Graph valid(OpKind kind) {
 }
 
 inline constexpr OpKind kAllKinds[] = {
-#define PERAXIS_OP(kind, name, code, attributes) OpKind::kind,
+#define PERAXIS_OP(kind, name, rule, attributes) OpKind::kind,
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };

@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr OpKind kKinds[] = {
-#define PERAXIS_OP(kind, name, code, attributes) OpKind::kind,
+#define PERAXIS_OP(kind, name, rule, attributes) OpKind::kind,
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };

@@ -236,8 +236,6 @@ TEST(Names, RoundTrip) {
                               DataType::Int8, DataType::Int16, DataType::Bool}) {
     EXPECT_EQ(data_type_from_name(data_type_name(type)), type);
   }
-  EXPECT_EQ(op_kind_from_tflite(3), OpKind::Conv2D);
-  EXPECT_EQ(op_kind_from_tflite(16), std::nullopt);
   EXPECT_EQ(op_kind_from_name("convolution"), std::nullopt);
   EXPECT_EQ(test::conv_2d().op_label(0), "conv_2d 0 'out'");
 }

@@ -213,7 +213,7 @@ struct Kind {
 
 std::vector<Kind> all_kinds() {
   return {
-#define PERAXIS_OP(kind, name, code, type) {OpKind::kind, ir::type{}},
+#define PERAXIS_OP(kind, name, rule, type) {OpKind::kind, ir::type{}},
 #include "ir/ops.def"
 #undef PERAXIS_OP
   };

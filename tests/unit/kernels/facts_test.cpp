@@ -16,7 +16,7 @@ constexpr ir::DataType kAll[] = {ir::DataType::Float32, ir::DataType::Int32, ir:
                                  ir::DataType::Int64,   ir::DataType::Int8,  ir::DataType::Int16,
                                  ir::DataType::Bool};
 constexpr ir::OpKind kKinds[] = {
-#define PERAXIS_OP(kind, name, code, attributes) ir::OpKind::kind,
+#define PERAXIS_OP(kind, name, rule, attributes) ir::OpKind::kind,
 #include "ir/ops.def"
 #undef PERAXIS_OP
 };

@@ -101,7 +101,7 @@ TEST(LiteRtCases, BothPathsGiveTheSameBytes) {
   // Every operator of ops.def has cases. DENSIFY is gone when a graph is verified: it is computed for its
   // reader, and tests/cli/files_test.py compares that.
   kinds.insert(ir::OpKind::Densify);
-#define PERAXIS_OP(kind, name, code, attributes) \
+#define PERAXIS_OP(kind, name, rule, attributes) \
   EXPECT_TRUE(kinds.contains(ir::OpKind::kind)) << "no case of " << (name);
 #include "ir/ops.def"
 #undef PERAXIS_OP
