@@ -19,7 +19,7 @@ target_compile_options(peraxis_options INTERFACE
 target_compile_definitions(peraxis_options INTERFACE
   $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 target_include_directories(peraxis_options INTERFACE
-  ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/include)
+  ${CMAKE_CURRENT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
 if(PERAXIS_SANITIZE)
   target_compile_options(peraxis_options INTERFACE -fsanitize=${PERAXIS_SANITIZE}
     -fno-sanitize-recover=all -fno-omit-frame-pointer)

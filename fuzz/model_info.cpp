@@ -37,6 +37,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_info(*info);
   else
     PERAXIS_CHECK(!info.error().message.empty(), "a refusal says why");
+  if (const auto stored = vision::parse_stored_info(text, "fuzz")) {
+    check_info(stored->info);
+    if (!stored->info.labels.empty()) check_labels({stored->info.labels, false, false});
+    PERAXIS_CHECK(vision::parse_stored_info(vision::print_stored_info(*stored), "again").has_value(),
+                  "what was read can be stored");
+  } else {
+    PERAXIS_CHECK(!stored.error().message.empty(), "a refusal says why");
+  }
   if (const auto labels = vision::parse_labels(text, "fuzz"))
     check_labels(*labels);
   else

@@ -5,10 +5,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/output.hpp"
-
-#ifndef PERAXIS_VERSION
-#define PERAXIS_VERSION "0.1.0"
-#endif
+#include "peraxis/version.hpp"
 
 namespace peraxis::cli {
 namespace {

@@ -41,30 +41,61 @@ vision::OutputTensor output_tensor(const ir::Graph& graph, int32_t index, std::s
   return out;
 }
 
-}  // namespace
-
-Result<FoundInfo> find_model_info(const std::string& model_path, const vision::EmbeddedInfo& embedded,
-                                  const InfoOptions& options, std::vector<std::string>& warnings) {
-  FoundInfo out;
+// The file that the user names, or the one beside the model; else what an executable carries.
+Result<vision::SourcedInfo> stated_info(const Loaded& loaded, const InfoOptions& options,
+                                        std::vector<std::string>& warnings) {
+  vision::SourcedInfo out;
   if (!options.model_info.empty()) {
     out.info = PERAXIS_TRY(read_info(options.model_info));
     out.source = "--model-info " + options.model_info;
-  } else {
-    std::filesystem::path beside(model_path);
-    beside.replace_extension(".json");
-    std::error_code ignored;
-    if (std::filesystem::is_regular_file(beside, ignored)) {
-      // Nobody asked for this file; it may belong to another program.
-      Result<vision::ModelInfo> found = read_info(beside.string());
-      if (found) {
-        out.info = std::move(*found);
-        out.source = beside.string() + " beside the model";
-      } else {
-        warnings.push_back(fmt::format("{} was not used: {}", beside.string(), found.error().message));
-      }
-    }
+    return out;
   }
-  if (!out.info.labels.empty()) out.labels_source = out.source;
+  std::filesystem::path beside(loaded.path);
+  beside.replace_extension(".json");
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(beside, ignored)) {
+    // Nobody asked for this file; it may belong to another program.
+    Result<vision::ModelInfo> found = read_info(beside.string());
+    if (found) {
+      out.info = std::move(*found);
+      out.source = beside.string() + " beside the model";
+      return out;
+    }
+    warnings.push_back(fmt::format("{} was not used: {}", beside.string(), found.error().message));
+  }
+  return loaded.stored ? *loaded.stored : out;
+}
+
+// Where nothing was stated, what lies inside the file tells.
+void add_inside(const Loaded& loaded, vision::SourcedInfo& out) {
+  const vision::EmbeddedInfo& embedded = loaded.embedded;
+  if (loaded.stored && out.info.labels.empty()) {
+    const vision::ModelInfo& stored = loaded.stored->info;
+    out.info.set_labels({stored.labels, stored.labels_background, stored.labels_numbered});
+    out.labels_source = loaded.stored->labels_source;
+  }
+  if (embedded.labels && out.info.labels.empty()) {
+    out.info.set_labels(*embedded.labels);
+    out.labels_source = embedded.labels_member + " inside the model";
+  }
+  if (!out.info.head.empty() || !out.info.task.empty()) {
+    out.info.candidates.reset();
+  } else if (embedded.candidates) {
+    out.info.candidates = embedded.candidates;
+    out.info.candidates_source = embedded.candidates_source;
+  } else if (loaded.stored) {
+    out.info.candidates = loaded.stored->info.candidates;
+    out.info.candidates_source = loaded.stored->info.candidates_source;
+  }
+  if (out.info.boxes.empty()) out.info.boxes = loaded.stored ? loaded.stored->info.boxes : embedded.boxes;
+}
+
+}  // namespace
+
+Result<vision::SourcedInfo> find_model_info(const Loaded& loaded, const InfoOptions& options,
+                                            std::vector<std::string>& warnings) {
+  vision::SourcedInfo out = PERAXIS_TRY(stated_info(loaded, options, warnings));
+  if (!out.info.labels.empty() && out.labels_source.empty()) out.labels_source = out.source;
   if (!options.labels.empty()) {
     out.info.set_labels(PERAXIS_TRY(vision::read_labels(options.labels)));
     out.labels_source = "--labels " + options.labels;
@@ -73,16 +104,8 @@ Result<FoundInfo> find_model_info(const std::string& model_path, const vision::E
     out.info.head = options.head;
     out.info.task.clear();  // the head says it
   }
-  if (out.info.labels.empty() && embedded.labels) {
-    out.info.set_labels(*embedded.labels);
-    out.labels_source = embedded.labels_member + " inside the model";
-  }
-  if (out.info.head.empty() && out.info.task.empty()) {
-    out.info.candidates = embedded.candidates;
-    out.info.candidates_source = embedded.candidates_source;
-  }
-  if (out.info.boxes.empty()) out.info.boxes = embedded.boxes;
-  warnings.insert(warnings.end(), embedded.warnings.begin(), embedded.warnings.end());
+  add_inside(loaded, out);
+  warnings.insert(warnings.end(), loaded.embedded.warnings.begin(), loaded.embedded.warnings.end());
   return out;
 }
 

@@ -7,8 +7,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/inputs.hpp"
+#include "cli/load.hpp"
 #include "ir/graph.hpp"
-#include "vision/embedded_info.hpp"
 #include "vision/heads.hpp"
 
 namespace peraxis::cli {
@@ -19,15 +19,10 @@ struct InfoOptions {
 // --model-info, --labels and --head.
 void add_info_options(const Arguments& arguments, InfoOptions& options);
 
-struct FoundInfo {
-  vision::ModelInfo info;
-  // Where it comes from, in words ("--labels x.txt", "labels.txt inside the model"); empty: from nowhere.
-  std::string source, labels_source;
-};
-// What the user gives goes before the file beside the model, and that before what is inside the model.
-// Warnings say why something found beside or inside the model was not used.
-Result<FoundInfo> find_model_info(const std::string& model_path, const vision::EmbeddedInfo& embedded,
-                                  const InfoOptions& options, std::vector<std::string>& warnings);
+// What the user gives goes before the file beside the model, and that before what is inside the model or
+// executable. Warnings say why something found beside or inside it was not used.
+Result<vision::SourcedInfo> find_model_info(const Loaded& loaded, const InfoOptions& options,
+                                            std::vector<std::string>& warnings);
 
 struct Interpretation {
   vision::HeadChoice choice;

@@ -110,6 +110,13 @@ CliResult<Loaded> load(const std::string& path, const ModelOptions& options) {
     Result<exe::Executable> executable = exe::read(bytes);
     if (!executable) return tl::unexpected<CliError>(located(std::move(executable).error(), path));
     loaded.executable = std::move(*executable);
+    if (loaded.executable->model_info.empty()) return loaded;
+    Result<vision::SourcedInfo> stored =
+        vision::parse_stored_info(loaded.executable->model_info, "the model info inside the executable");
+    if (!stored) return tl::unexpected<CliError>(located(std::move(stored).error(), path));
+    for (std::string* source : {&stored->source, &stored->labels_source})
+      if (!source->empty()) *source += ", inside the executable";
+    loaded.stored = std::move(*stored);
     return loaded;
   }
   if (!import::looks_like_tflite(bytes)) {

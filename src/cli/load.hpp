@@ -32,6 +32,7 @@ struct Loaded {
   std::optional<exe::Executable> executable;
   std::vector<import::Signature> signatures;  // of a model
   vision::EmbeddedInfo embedded;              // of a model: labels that lie behind it
+  std::optional<vision::SourcedInfo> stored;  // of an executable, where it has any
   std::vector<std::string> warnings;          // of a model: sizes that the file leaves open
   std::vector<passes::Change> changes;        // what load_model's passes did
 };

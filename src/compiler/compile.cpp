@@ -6,6 +6,7 @@
 
 #include "compiler/program.hpp"
 #include "exe/names.hpp"
+#include "peraxis/version.hpp"
 #include "plan/place_program.hpp"
 #include "program/verify.hpp"
 
@@ -53,7 +54,7 @@ Result<Compiled> compile_measured(const ir::Graph& graph, const Options& options
   if (options.no_fallback) PERAXIS_TRY(refuse_fallback(graph, program));
   exe::Executable out = PERAXIS_TRY(assemble(graph, program, std::move(placed.constants)));
   out.target = options.target;
-  out.compiler = "peraxis 0.1.0";
+  out.compiler = "peraxis " PERAXIS_VERSION;
   out.model = graph.name;
   out.model_hash = options.model_hash;
   out.accuracy = exe::accuracy_names()[static_cast<size_t>(options.accuracy)];

@@ -217,8 +217,12 @@ struct Executable {
   std::vector<Step> steps;
   std::vector<LayerPlan> layers;
   std::vector<OperatorPlan> operators;
+  // Labels, head, anchors and what else tells what the outputs mean, as vision/model_info.hpp writes it; a
+  // run on tensors does not look at it. Empty: nothing was known, or it was left out.
+  std::string model_info;
   bool operator==(const Executable&) const = default;
 };
+inline constexpr int64_t kMaxModelInfoBytes = int64_t{1} << 26;
 
 // Of the file that write() makes.
 uint32_t format_version(const Executable& executable);

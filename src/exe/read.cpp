@@ -90,6 +90,7 @@ class Reader {
     PERAXIS_TRY(packed_placements(e));
     PERAXIS_TRY(step_operands(e));
     PERAXIS_TRY(step_edges(e));
+    if (f_.model_info() != nullptr) PERAXIS_TRY(text(f_.model_info(), e.model_info));
     return e;
   }
 

@@ -70,6 +70,8 @@ class Verifier {
       PERAXIS_TRY_NOTE(host_step(e_.host_steps[i]), "in host step {}", i);
     for (size_t i = 0; i < e_.steps.size(); ++i) PERAXIS_TRY_NOTE(step(e_.steps[i]), "in step {}", i);
     PERAXIS_TRY(verify_edges(e_));
+    if (static_cast<int64_t>(e_.model_info.size()) > kMaxModelInfoBytes)
+      return bad("the model info has {} bytes, the limit is {}", e_.model_info.size(), kMaxModelInfoBytes);
     std::set<int32_t> recorded;
     for (size_t i = 0; i < e_.layers.size(); ++i)
       PERAXIS_TRY_NOTE(layer(e_.layers[i], recorded), "in layer {}", i);

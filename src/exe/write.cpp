@@ -28,8 +28,9 @@ int64_t estimate_bytes(const Executable& e) {
   const auto once = [&](const base::SharedText& text) {
     return shared.insert(text.identity()).second ? text.str().size() + 16 : 0;
   };
-  size_t bytes = e.graph.size() + e.relocations.size() * sizeof(Relocation) + e.tasks.size() * sizeof(Task) +
-                 e.placements.size() * sizeof(Placement) + e.steps.size() * sizeof(Step);
+  size_t bytes = e.graph.size() + e.model_info.size() + e.relocations.size() * sizeof(Relocation) +
+                 e.tasks.size() * sizeof(Task) + e.placements.size() * sizeof(Placement) +
+                 e.steps.size() * sizeof(Step);
   for (const auto& c : e.constants) bytes += c.data.size() + 64;
   for (const Buffer& b : e.buffers) bytes += b.data.size() + b.name.size() + 128;
   for (const HostStep& h : e.host_steps)
@@ -230,9 +231,10 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
   const auto model = builder.CreateString(e.model), accuracy = builder.CreateString(e.accuracy);
   const auto reference = builder.CreateString(e.reference), strategy = builder.CreateString(e.strategy);
   const auto graph = builder.CreateString(e.graph);
+  const auto info = e.model_info.empty() ? Offset<flatbuffers::String>() : builder.CreateString(e.model_info);
   return file::CreateContent(builder, target, compiler, model, e.model_hash, accuracy, reference, strategy,
                              graph, constants, buffers, relocations, tasks, placements, host_steps, steps,
-                             layers, placement_slots, operators, packed, step_operands, step_edges);
+                             layers, placement_slots, operators, packed, step_operands, step_edges, info);
 }
 
 }  // namespace

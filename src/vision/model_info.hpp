@@ -58,6 +58,16 @@ struct ModelInfo {
   }
 };
 
+// Model info with where it comes from, in words; empty: from nowhere.
+struct SourcedInfo {
+  ModelInfo info;
+  std::string source;         // "--model-info x.json"
+  std::string labels_source;  // "labels.txt inside the model"
+};
+// The form in which an executable carries it: everything of it, as JSON.
+std::string print_stored_info(const SourcedInfo& info);
+Result<SourcedInfo> parse_stored_info(std::string_view text, std::string_view name);
+
 // The JSON file of --model-info; `name` is for error texts. Keys: those of ModelInfo, all optional; an
 // unknown key is an error, because it is most likely a typing mistake.
 Result<ModelInfo> parse_model_info(std::string_view text, std::string_view name);

@@ -126,6 +126,51 @@ class Labels(CliTest):
             text = self.succeeds("run", "in.tflite", "--device", "cpu", "--image", "p.png").out.decode()
             self.assertIn("labels: labels.txt inside the model\n", text)
 
+    def executable(self, model, *options):
+        """Its file alone in a folder."""
+        self.succeeds("compile", model, "-o", "alone/m.pax", *options)
+        return "alone/m.pax"
+
+    def run_executable(self, file, *options):
+        return self.succeeds("run", file, "--image", "p.png", "--json", *options).json()
+
+    def test_inside_the_executable(self):
+        (self.dir / "alone").mkdir()
+        self.write("in.tflite", appended(self.data, {"labels.txt": "\n".join(NAMES)}))
+        report = self.run_executable(self.executable("in.tflite"))
+        self.check(report)
+        self.assertEqual(report["labels_from"], "labels.txt inside the model, inside the executable")
+        self.assertIsNone(report["model_info_from"])
+        # What a run is given goes before it.
+        self.write("l.txt", "\n".join("given " + name for name in NAMES).encode())
+        self.check(self.run_executable("alone/m.pax", "--labels", "l.txt"), ["given " + name for name in NAMES])
+        # A file beside the executable may leave the labels to it.
+        self.write("alone/m.json", b'{"task": "classify"}')
+        report = self.run_executable("alone/m.pax")
+        self.check(report)
+        self.assertEqual(report["model_info_from"], "alone/m.json beside the model")
+        (self.dir / "alone/m.json").unlink()
+        # Info and labels of the command line are stored, and the model info's head.
+        self.write("i.json", json.dumps({"head": "classification", "labels": NAMES}).encode())
+        report = self.run_executable(self.executable("m.tflite", "--model-info", "i.json"))
+        self.check(report)
+        self.assertEqual(report["head"]["chosen_by"], "name")
+        self.assertEqual(report["model_info_from"], "--model-info i.json, inside the executable")
+        # Left out: the scores are no more than tensors.
+        report = self.run_executable(self.executable("in.tflite", "--no-model-info"))
+        self.assertNotIn("top", report)
+        self.fails(1, "compile", "m.tflite", "-o", "alone/n.pax", "--model-info", "none.json", says=["none.json"])
+        self.assertFalse((self.dir / "alone/n.pax").exists())
+
+    def test_a_compile_says_what_it_stores(self):
+        self.write("in.tflite", appended(self.data, {"labels.txt": "\n".join(NAMES)}))
+        made = self.succeeds("compile", "in.tflite", "-o", "m.pax")
+        self.assertIn("labels: 9 of labels.txt inside the model, stored\n", made.out.decode())
+        made = self.succeeds("compile", "in.tflite", "-o", "m.pax", "--json").json()
+        self.assertEqual((made["model_info_from"], made["labels_from"]), (None, "labels.txt inside the model"))
+        made = self.succeeds("compile", "in.tflite", "-o", "m.pax", "--json", "--no-model-info").json()
+        self.assertEqual((made["model_info_from"], made["labels_from"]), (None, None))
+
     def test_metadata_of_the_exporter(self):
         metadata = {"author": "Ultralytics", "task": "classify", "stride": 1, "imgsz": [1, 1],
                     "names": {str(i): name for i, name in enumerate(NAMES)}}

@@ -8,6 +8,7 @@
 #include "cli/cli.hpp"
 #include "cli/execute.hpp"
 #include "cli/facts.hpp"
+#include "cli/interpret.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
@@ -25,6 +26,8 @@ struct CompileOptions {
   std::string model, output;
   BuildOptions build;
   std::string target = "rk3588";
+  InfoOptions info;
+  bool no_model_info = false;
   bool json = false;
   bool print_program = false;
 };
@@ -94,12 +97,36 @@ std::string summary(const CompileOptions& options, const Loaded& loaded, const c
          splitting_text(compiled) + uploads_text(graph, executable);
 }
 
+std::string info_text(const vision::SourcedInfo& info) {
+  std::string text;
+  if (!info.source.empty()) text += fmt::format("model info: {}, stored\n", printable(info.source));
+  if (!info.labels_source.empty())
+    text += fmt::format("labels: {} of {}, stored\n", info.info.labels.size(), printable(info.labels_source));
+  return text;
+}
+
 // What a reader gets from the file is what was compiled, and can be loaded.
 Status check_stored(const exe::Executable& compiled, std::span<const uint8_t> stored) {
   const exe::Executable executable = PERAXIS_TRY(exe::read(stored));
   if (executable != compiled)
     return fail(ErrorCode::Internal, "reading the executable back gives another one than was written");
   return runtime::check_loadable(executable);
+}
+
+// What is known of the outputs' meaning, so that a run of the executable needs no file beside it.
+Result<vision::SourcedInfo> info_to_store(const CompileOptions& options, const Loaded& loaded,
+                                          std::vector<std::string>& warnings) {
+  if (options.no_model_info) return vision::SourcedInfo();
+  return find_model_info(loaded, options.info, warnings);
+}
+
+Status store_info(const vision::SourcedInfo& info, exe::Executable& executable) {
+  const bool known = !info.source.empty() || !info.info.labels.empty() || !info.info.head.empty() ||
+                     info.info.candidates || !info.info.boxes.empty();
+  if (!known) return {};
+  executable.model_info = vision::print_stored_info(info);
+  PERAXIS_TRY(vision::parse_stored_info(executable.model_info, "the model info"));
+  return {};
 }
 
 CliStatus compile_command(const CompileOptions& options) {
@@ -111,14 +138,16 @@ CliStatus compile_command(const CompileOptions& options) {
   const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
   PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
-  const compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
+  std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
+  const vision::SourcedInfo info = PERAXIS_TRY(info_to_store(options, loaded, warnings));
+  compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
+  PERAXIS_TRY(store_info(info, compiled.executable));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(compiled.executable));
   const auto check = [&](std::span<const uint8_t> stored) {
     return check_stored(compiled.executable, stored);
   };
   if (!options.output.empty())
     PERAXIS_TRY_NOTE(base::write_file(options.output, bytes, check), "while writing {}", options.output);
-  std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
   for (std::string& warning : strategy_warnings(*loaded.model, compiled.executable.layers))
     warnings.push_back(std::move(warning));
   print_warnings(warnings);
@@ -127,9 +156,11 @@ CliStatus compile_command(const CompileOptions& options) {
   } else if (options.json) {
     Json out = compile_json(options, loaded, compiled, bytes.size());
     out["warnings"] = warnings;
+    out["model_info_from"] = info.source.empty() ? Json(nullptr) : Json(info.source);
+    out["labels_from"] = info.labels_source.empty() ? Json(nullptr) : Json(info.labels_source);
     print_json(out);
   } else {
-    print_text(summary(options, loaded, compiled, bytes.size()));
+    print_text(summary(options, loaded, compiled, bytes.size()) + info_text(info));
   }
   return {};
 }
@@ -145,6 +176,9 @@ void add_compile(const Arguments& arguments) {
   arguments.flag("--no-fallback", options->build.no_fallback,
                  "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   add_model_options(arguments, options->reading);
+  add_info_options(arguments, options->info);
+  arguments.flag("--no-model-info", options->no_model_info,
+                 "labels, head and anchors are not stored in the executable");
   const Argument json = arguments.flag("--json", options->json, "one JSON document on stdout");
   arguments
       .flag("--print-program", options->print_program,

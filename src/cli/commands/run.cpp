@@ -41,7 +41,7 @@ struct Run {
   Execution execution;
   std::optional<PictureInput> picture;
   std::optional<Interpretation> interpretation;  // with --image, or where a head was asked for
-  FoundInfo info;
+  vision::SourcedInfo info;
   std::vector<std::string> files;  // by output; empty without --output-dir
   std::string annotated;
   double load_ms = 0, compile_ms = 0, total_ms = 0;
@@ -178,7 +178,7 @@ Json run_json(const RunOptions& options, const Run& run) {
   return out;
 }
 
-std::string interpretation_text(const Interpretation& found, const FoundInfo& info) {
+std::string interpretation_text(const Interpretation& found, const vision::SourcedInfo& info) {
   if (found.choice.head == nullptr) return {};
   std::string head = fmt::format("head {} ({})\n", found.choice.head->name,
                                  found.choice.by_shapes ? "told by the outputs' shapes" : "by name");
@@ -312,7 +312,7 @@ CliStatus run_command(const RunOptions& options) {
   PERAXIS_TRY(prepare(options, loaded, run));
   compiler::Options build = checked;
   build.model_hash = loaded.hash;
-  run.info = PERAXIS_TRY(find_model_info(options.model, loaded.embedded, options.info, run.warnings));
+  run.info = PERAXIS_TRY(find_model_info(loaded, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
   const auto geometry = PERAXIS_TRY(read_in(options, run.graph, inputs));
   PERAXIS_TRY(calibrate(run.graph, options.build.calibrate, options.threads, build));

@@ -38,6 +38,7 @@ TEST(ExecutableFile, every_field_survives) {
   e.compiler = "c", e.model = "m", e.model_hash = 0x8000000000000001;
   e.accuracy = "exact", e.reference = "single-rounding", e.strategy = "hybrid";
   e.graph = std::string("g\0h", 3);
+  e.model_info = "{\"info\": {}}";
   e.constants = {{4, {1, 2, 3}}, {5, {}}};
   e.buffers = {{"cmd", BufferKind::Commands, 64, std::vector<uint8_t>(64, 9)},
                {"act", BufferKind::Activations, 1000000, {}}};
@@ -122,6 +123,7 @@ TEST(ExecutableFile, every_field_survives) {
   const ChannelCertificate& proof = l.certificate.at(0);
   EXPECT_EQ(std::tie(proof.acc_min, proof.acc_max, proof.differing, proof.max),
             std::make_tuple(-30, 31, 32, 33));
+  EXPECT_EQ(b.model_info, "{\"info\": {}}");
   EXPECT_TRUE(b == e);
 }
 

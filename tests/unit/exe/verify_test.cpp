@@ -103,6 +103,8 @@ const Breach kBreaches[] = {
     BREACH(accuracy, "accuracy 'best' is not known; valid are fast, exact", e.accuracy = "best"),
     BREACH(reference, "reference 'litert-xyz' is not known; valid are litert-ref, single-rounding",
            e.reference = "litert-xyz"),
+    BREACH(model_info, "the model info has 67108865 bytes, the limit is 67108864",
+           e.model_info.assign(kMaxModelInfoBytes + 1, ' ')),
     BREACH(reference_empty, "reference '' is not known", e.reference.clear()),
     BREACH(strategy, "strategy 'none' is not known; valid are auto, max-scale, groups", e.strategy = "none"),
     BREACH(layer_strategy, "strategy 'auto' is not known; valid are max-scale, groups",
