@@ -33,6 +33,8 @@ LAYERS = {
     "capture": "base machine trace target device",  # of device only the facts in uapi/; client/: see below
     "runtime": "base num ir kernels exe device",
     "vision": "base",
+    "engine": "base num ir import passes kernels target program requant lower plan compiler exe device runtime vision",
+    "api": "base num ir plan program kernels compiler exe device runtime vision engine",
     "cli": "*",
 }
 # Single headers a folder may use beyond that. The machine model shares the register table with the compiler

@@ -8,7 +8,12 @@
 
 #include "base/result.hpp"
 
+namespace peraxis::engine {}
+
 namespace peraxis::cli {
+
+// What commands do they ask of the engine; here is what they parse and print.
+using namespace engine;
 
 class Arguments;
 

@@ -7,33 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "base/npy.hpp"
 #include "cli/arguments.hpp"
+#include "cli/cli.hpp"
+#include "engine/inputs.hpp"
 #include "ir/graph.hpp"
 #include "vision/heads.hpp"
 #include "vision/image.hpp"
-#include "vision/quantize.hpp"
 
 namespace peraxis::cli {
+
+using engine::PictureInput;
 
 struct InputOptions {
   std::vector<std::string> inputs;  // N=FILE.npy as given
   std::string image;
 };
 void add_input_options(const Arguments& arguments, InputOptions& options);
-
-inline std::vector<std::span<const uint8_t>> spans(const std::vector<std::vector<uint8_t>>& values) {
-  return {values.begin(), values.end()};
-}
-
-// How an input takes pictures.
-struct PictureInput {
-  size_t input = 0;
-  int height = 0, width = 0, channels = 0;
-  bool channels_first = false;  // [1, channels, height, width]
-  vision::PixelRule rule = vision::PixelRule::ZeroToOne;
-  std::string because;  // why `rule`
-};
 
 struct BoundInputs {
   std::vector<std::vector<uint8_t>> values;  // by input of the graph
@@ -49,11 +38,6 @@ CliResult<PictureInput> picture_input(const ir::Graph& graph, const std::string&
 
 // Every input must get a value exactly once; the error names those that did not.
 CliResult<BoundInputs> bind_inputs(const ir::Graph& graph, const InputOptions& options);
-
-// The array as the bytes of `tensor`: dtype and shape must be the tensor's. `what` names the array.
-Result<std::vector<uint8_t>> tensor_bytes(const base::Array& array, const ir::Tensor& tensor,
-                                          const std::string& what);
-base::Array tensor_array(const ir::Tensor& tensor, std::span<const uint8_t> bytes);
 
 // The input `spec` (of "N=FILE") names: an index, or the longest input name that a '=' follows.
 struct InputSpec {

@@ -149,6 +149,19 @@ void add_threads_option(const Arguments& arguments, int& threads) {
       .shows_default();
 }
 
+void add_info_options(const Arguments& arguments, InfoOptions& options) {
+  arguments
+      .option("--model-info", options.model_info,
+              "labels, strides and anchors (default: the model's name with .json)")
+      .not_empty()
+      .type_name("F.json");
+  arguments.option("--labels", options.labels, "class names, one a line, with or without their numbers")
+      .not_empty()
+      .type_name("FILE");
+  arguments.option("--head", options.head, "what the outputs mean (default: told by their shapes)")
+      .one_of(vision::head_names());
+}
+
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash) {
   const std::vector<std::string> names = compiler::strategy_names();
   if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())

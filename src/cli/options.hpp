@@ -8,6 +8,7 @@
 #include "cli/arguments.hpp"
 #include "cli/load.hpp"
 #include "compiler/compile.hpp"
+#include "engine/outputs.hpp"
 #include "kernels/kernels.hpp"
 
 namespace peraxis::cli {
@@ -36,6 +37,8 @@ struct BuildOptions {
 void add_build_options(const Arguments& arguments, BuildOptions& options);
 // --signature, --shape.
 void add_model_options(const Arguments& arguments, ModelOptions& options);
+// --model-info, --labels and --head.
+void add_info_options(const Arguments& arguments, engine::InfoOptions& options);
 // --threads, default 1.
 void add_threads_option(const Arguments& arguments, int& threads);
 

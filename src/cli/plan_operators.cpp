@@ -24,27 +24,6 @@ double differing_share(const OperatorCertificate& c) {
 
 }  // namespace
 
-std::vector<size_t> counted_operators(const ir::Graph& graph, const plan::Plan& plan) {
-  std::vector<size_t> out;
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    const OperatorCertificate* certificate = plan.certificate_of(op);
-    if (certificate != nullptr && (certificate->values > 0 || !certificate->equal())) out.push_back(op);
-  }
-  return out;
-}
-
-Result<OperatorDifferences> measure_operators(const ir::Graph& graph, const TensorMap& reference,
-                                              const compiler::Options& build, const plan::Plan& plan,
-                                              int threads) {
-  OperatorDifferences out;
-  for (const size_t op : counted_operators(graph, plan)) {
-    const LayerComparison one = PERAXIS_TRY_NOTE(compare_isolated(graph, op, reference, build, plan, threads),
-                                                 "while running {} alone", graph.op_label(op));
-    if (one.isolated) out.emplace(op, *one.isolated);
-  }
-  return out;
-}
-
 void add_operator_plans(Json& operators, const ir::Graph& graph, const plan::Plan& plan,
                         const OperatorDifferences* measured) {
   for (Json& entry : operators) {
@@ -70,7 +49,7 @@ void add_operator_plans(Json& operators, const ir::Graph& graph, const plan::Pla
 
 std::string operators_table(const ir::Graph& graph, const plan::Plan& plan,
                             const OperatorDifferences* measured) {
-  const std::vector<size_t> ops = counted_operators(graph, plan);
+  const std::vector<size_t> ops = engine::counted_operators(graph, plan);
   if (ops.empty()) return {};
   std::vector<std::string> header{"op",     "kind",        "tasks", "bytes", "est. ms",
                                   "values", "differing %", "max",   "ties",  "expected %"};
@@ -103,7 +82,7 @@ std::string operators_table(const ir::Graph& graph, const plan::Plan& plan,
 std::string operators_csv(const ir::Graph& graph, const plan::Plan& plan,
                           const OperatorDifferences* measured) {
   std::string text;
-  for (const size_t op : counted_operators(graph, plan)) {
+  for (const size_t op : engine::counted_operators(graph, plan)) {
     const OperatorCertificate& c = *plan.certificate_of(op);
     const plan::Cost& cost = plan.device_costs[op];
     text += fmt::format("{},{},npu,,0,{},{},{},{},{:.6g},{},{},{},{},{:.6g},", op,

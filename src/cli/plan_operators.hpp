@@ -2,28 +2,18 @@
 // differed.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/difference.hpp"
-#include "cli/layer_compare.hpp"
+#include "cli/difference_text.hpp"
 #include "cli/output.hpp"
+#include "engine/operator_compare.hpp"
 #include "plan/planner.hpp"
 
 namespace peraxis::cli {
 
-// By operator: what differed, of those that are measured at all.
-using OperatorDifferences = std::map<size_t, Difference>;
-
-// Operators with arithmetic of their own on the NPU: those with a certificate of more than moved values.
-std::vector<size_t> counted_operators(const ir::Graph& graph, const plan::Plan& plan);
-
-// The operators of NPU tasks, each alone on the reference's activations.
-Result<OperatorDifferences> measure_operators(const ir::Graph& graph, const TensorMap& reference,
-                                              const compiler::Options& build, const plan::Plan& plan,
-                                              int threads);
+using engine::OperatorDifferences;
 
 // Adds to every entry of `operators` ({"op": ...}) on the NPU "tasks", "certificate" {"values", "differing",
 // "max", "counted", "every_tie_reading", "max_any_tie_reading"}, "expected_mismatch_percent", with

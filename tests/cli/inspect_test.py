@@ -41,6 +41,21 @@ class Devices(CliTest):
         self.assertIn(self.REASON, text)
         self.fails(1, "compile", model, "-o", "m.pax", "--no-fallback", says=self.REASON)
 
+    def test_steps_of_an_executable(self):
+        """A convolution on the NPU, then one on the CPU, whose kernel takes a dense array."""
+        self.succeeds("compile", self.write("m.tflite", dilated_model()), "-o", "m.pax")
+        report = self.succeeds("inspect", "m.pax", "--json").json()
+        steps = report["step_list"]
+        self.assertEqual(len(steps), report["steps"])
+        self.assertEqual([(s["kind"], s["op"], s["after"]) for s in steps],
+                         [("upload", None, []), ("job", None, [0]), ("download", None, [1]), ("cpu", 1, [2])])
+        self.assertEqual((steps[1]["first_task"], steps[1]["tasks"]), (0, len(report["tasks"])))
+        self.assertEqual(steps[1]["completes"][0]["task"], len(report["tasks"]) - 1)
+        self.assertEqual(steps[0]["frees"], [0], "the input's array ends with its upload")
+        text = self.succeeds("inspect", "m.pax").out.decode()
+        self.assertRegex(text, r"waits for +completes +frees")
+        self.assertRegex(text, r" 3 +cpu +conv_2d 1 +2 ")
+
     def test_dump_of_a_device_run(self):
         model = self.write("m.tflite", dilated_model())
         self.save("x.npy", np.arange(210, dtype=np.uint8).view(np.int8).reshape(1, 7, 10, 3))

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/strategy_table.hpp"
+#include "engine/strategy_table.hpp"
 #include "random_graphs.hpp"
 
 namespace peraxis::property {
@@ -15,10 +15,10 @@ TEST(StrategyRows, OneThatFailsHidesNoOther) {
   compiler::Options build = test.options("auto", num::Reference::LitertRef);
   build.strategy_options.group_size = 0;  // what the command line refuses; only `fast` does not look at it
   for (const int threads : {1, 3}) {
-    const std::vector<cli::StrategyRow> rows =
-        cli::measure_strategies({test.graph, test.inputs, reference}, build, threads);
+    const std::vector<engine::StrategyRow> rows =
+        engine::measure_strategies({test.graph, test.inputs, reference}, build, threads);
     std::vector<std::string> names;
-    for (const cli::StrategyRow& row : rows) {
+    for (const engine::StrategyRow& row : rows) {
       names.push_back(row.name);
       if (row.name == "fast") {
         EXPECT_FALSE(row.error) << row.error->text();
@@ -30,10 +30,11 @@ TEST(StrategyRows, OneThatFailsHidesNoOther) {
       EXPECT_THAT(row.error->text(), ::testing::HasSubstr("group size 0 is below 1"));
       EXPECT_EQ(row.cost.tasks, 0);
     }
-    EXPECT_EQ(names, cli::strategy_rows());
+    EXPECT_EQ(names, engine::strategy_rows());
   }
   build.strategy_options.group_size = 16;
-  for (const cli::StrategyRow& row : cli::measure_strategies({test.graph, test.inputs, reference}, build, 2))
+  for (const engine::StrategyRow& row :
+       engine::measure_strategies({test.graph, test.inputs, reference}, build, 2))
     EXPECT_FALSE(row.error) << row.name << ": " << row.error->text();
 }
 

@@ -6,17 +6,19 @@
 
 #include "base/progress.hpp"
 #include "base/table.hpp"
-#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
-#include "cli/facts.hpp"
-#include "cli/golden_sets.hpp"
+#include "cli/difference_text.hpp"
 #include "cli/inputs.hpp"
-#include "cli/layer_compare.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/warnings.hpp"
+#include "engine/calibration.hpp"
+#include "engine/facts.hpp"
+#include "engine/golden_sets.hpp"
+#include "engine/layer_compare.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -123,7 +125,8 @@ CliResult<Comparison> compare(const CompareOptions& options) {
   build.model_hash = loaded.hash;
   Comparison out;
   out.graph = *loaded.model;
-  PERAXIS_TRY(calibrate(out.graph, options.build.calibrate, options.threads, build));
+  PERAXIS_TRY(
+      calibrate(out.graph, options.build.calibrate, options.threads, build, drawn_progress("calibrating")));
   Goldens goldens;
   for (const std::string& path : options.goldens) {
     Goldens more = PERAXIS_TRY(read_goldens(path, out.graph));

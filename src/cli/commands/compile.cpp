@@ -4,17 +4,18 @@
 
 #include "base/file.hpp"
 #include "base/table.hpp"
-#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
-#include "cli/execute.hpp"
-#include "cli/facts.hpp"
-#include "cli/interpret.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "engine/calibration.hpp"
+#include "engine/facts.hpp"
+#include "engine/outputs.hpp"
+#include "engine/run.hpp"
 #include "program/text.hpp"
 #include "runtime/session.hpp"
 
@@ -120,15 +121,6 @@ Result<vision::SourcedInfo> info_to_store(const CompileOptions& options, const L
   return find_model_info(loaded, options.info, warnings);
 }
 
-Status store_info(const vision::SourcedInfo& info, exe::Executable& executable) {
-  const bool known = !info.source.empty() || !info.info.labels.empty() || !info.info.head.empty() ||
-                     info.info.candidates || !info.info.boxes.empty();
-  if (!known) return {};
-  executable.model_info = vision::print_stored_info(info);
-  PERAXIS_TRY(vision::parse_stored_info(executable.model_info, "the model info"));
-  return {};
-}
-
 CliStatus compile_command(const CompileOptions& options) {
   compiler::Options build = PERAXIS_TRY(compiler_options(options.build, 0));
   build.target = options.target;
@@ -137,11 +129,12 @@ CliStatus compile_command(const CompileOptions& options) {
   if (!options.output.empty()) PERAXIS_TRY(check_output(options.output, options.model));
   const Loaded loaded = PERAXIS_TRY(load_model(options.model, options.reading));
   build.model_hash = loaded.hash;
-  PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build));
+  PERAXIS_TRY(calibrate(*loaded.model, options.build.calibrate, 1, build, drawn_progress("calibrating")));
   std::vector<std::string> warnings = model_warnings(*loaded.model, loaded);
   const vision::SourcedInfo info = PERAXIS_TRY(info_to_store(options, loaded, warnings));
-  compiler::Compiled compiled = PERAXIS_TRY(compile_with_progress(*loaded.model, build));
-  PERAXIS_TRY(store_info(info, compiled.executable));
+  compiler::Compiled compiled =
+      PERAXIS_TRY(engine::build(*loaded.model, build, drawn_progress("compiling operators")));
+  PERAXIS_TRY(engine::store_model_info(info, compiled.executable));
   const std::vector<uint8_t> bytes = PERAXIS_TRY(exe::write(compiled.executable));
   const auto check = [&](std::span<const uint8_t> stored) {
     return check_stored(compiled.executable, stored);

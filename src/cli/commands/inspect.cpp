@@ -6,13 +6,14 @@
 #include "base/table.hpp"
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
-#include "cli/facts.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/steps.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "engine/facts.hpp"
 #include "exe/names.hpp"
 #include "ir/operands.hpp"
 #include "lower/geometry.hpp"
@@ -180,6 +181,7 @@ Json executable_json(const InspectOptions& options, const exe::Executable& execu
   for (const exe::Step& step : executable.steps)
     ++kinds[std::string(exe::step_kind_names()[static_cast<size_t>(step.kind)])];
   out["steps_by_kind"] = kinds;
+  out["step_list"] = steps_json(executable);
   out["uploads"] = uploads_json(graph, executable);
   out["relocations"] = executable.relocations.size();
   return out;
@@ -218,7 +220,7 @@ void print_executable(const InspectOptions& options, const exe::Executable& exec
                    std::to_string(task.set)});
   }
   print_text(text + buffers.text() + uploads_text(graph, executable) + "\n" + layers.text() + "\n" +
-             tasks.text());
+             tasks.text() + "\n" + steps_table(graph, executable));
 }
 
 CliStatus inspect_command(const InspectOptions& options) {

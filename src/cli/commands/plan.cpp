@@ -5,18 +5,19 @@
 
 #include "base/progress.hpp"
 #include "base/table.hpp"
-#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
 #include "cli/inputs.hpp"
-#include "cli/layer_compare.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/plan_operators.hpp"
-#include "cli/strategy_table.hpp"
+#include "cli/progress.hpp"
 #include "cli/uploads.hpp"
 #include "cli/warnings.hpp"
+#include "engine/calibration.hpp"
+#include "engine/layer_compare.hpp"
+#include "engine/strategy_table.hpp"
 
 namespace peraxis::cli {
 namespace {
@@ -279,7 +280,8 @@ CliResult<Report> make_report(const PlanOptions& options) {
   const bool given = !options.inputs.inputs.empty() || !options.inputs.image.empty();
   std::vector<std::vector<uint8_t>> inputs;
   if (given) inputs = PERAXIS_TRY(bind_inputs(report.graph, options.inputs)).values;
-  PERAXIS_TRY(calibrate(report.graph, options.build.calibrate, threads, build));
+  PERAXIS_TRY(
+      calibrate(report.graph, options.build.calibrate, threads, build, drawn_progress("calibrating")));
   report.synthetic = options.all_strategies && !given;
   if (report.synthetic) inputs = synthetic_inputs(report.graph);
   TensorMap reference;
@@ -287,7 +289,8 @@ CliResult<Report> make_report(const PlanOptions& options) {
     reference = PERAXIS_TRY(
         reference_activations(report.graph, spans(inputs), kernel_options(options.build.reference, threads)));
   if (options.all_strategies) {
-    report.rows = measure_strategies({report.graph, inputs, reference}, build, threads);
+    report.rows =
+        measure_strategies({report.graph, inputs, reference}, build, threads, drawn_progress("strategies"));
     for (const StrategyRow& row : report.rows)
       if (!row.left_out.empty())
         report.warnings.push_back(

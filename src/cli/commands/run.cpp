@@ -1,21 +1,23 @@
 // peraxis run: inputs in, outputs, boxes and a picture out, on the machine model or on the CPU kernels.
+#include "engine/run.hpp"
+
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
 #include "base/table.hpp"
-#include "cli/calibration.hpp"
 #include "cli/cli.hpp"
-#include "cli/execute.hpp"
-#include "cli/facts.hpp"
 #include "cli/inputs.hpp"
-#include "cli/interpret.hpp"
 #include "cli/layers.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/progress.hpp"
 #include "cli/warnings.hpp"
+#include "engine/calibration.hpp"
+#include "engine/facts.hpp"
+#include "engine/outputs.hpp"
 #include "runtime/program.hpp"
 #include "vision/draw.hpp"
 
@@ -264,18 +266,19 @@ Result<Execution> execute(const RunOptions& options, const compiler::Options& bu
                           const BoundInputs& inputs, const Observer& observer, Run& run) {
   const std::string device = device_of(options.device);
   const std::vector<std::span<const uint8_t>> values = spans(inputs.values);
-  const auto operators = static_cast<int64_t>(run.graph.ops.size());
+  const Watching watching{observer, drawn_progress("running operators")};
   if (device == "cpu")
-    return run_on_cpu(run.graph, values, kernel_options(run.reference, options.threads), observer, operators);
+    return run_on_cpu(run.graph, values, kernel_options(run.reference, options.threads), watching);
   exe::Executable executable;
   if (loaded.executable) {
     executable = std::move(*loaded.executable);
   } else {
     const double start = now_ms();
-    executable = PERAXIS_TRY(compile_with_progress(run.graph, build)).executable;
+    executable =
+        PERAXIS_TRY(engine::build(run.graph, build, drawn_progress("compiling operators"))).executable;
     run.compile_ms = milliseconds_since(start);
   }
-  return run_on_device(device, std::move(executable), values, options.threads, observer, operators);
+  return run_on_device(device, std::move(executable), values, options.threads, watching);
 }
 
 // What boxes are measured in, where outputs are to be read as boxes or classes: of a picture always, of
@@ -315,7 +318,8 @@ CliStatus run_command(const RunOptions& options) {
   run.info = PERAXIS_TRY(find_model_info(loaded, options.info, run.warnings));
   const BoundInputs inputs = PERAXIS_TRY(bind_inputs(run.graph, options.inputs));
   const auto geometry = PERAXIS_TRY(read_in(options, run.graph, inputs));
-  PERAXIS_TRY(calibrate(run.graph, options.build.calibrate, options.threads, build));
+  PERAXIS_TRY(
+      calibrate(run.graph, options.build.calibrate, options.threads, build, drawn_progress("calibrating")));
   if (!options.output_dir.empty()) PERAXIS_TRY(make_output_dir(options.output_dir));
   if (!options.dump.empty()) PERAXIS_TRY(check_output(options.dump, options.model));
 

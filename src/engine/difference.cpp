@@ -1,15 +1,12 @@
 // See difference.hpp.
-#include "cli/difference.hpp"
+#include "engine/difference.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
-
-constexpr const char* kBuckets[] = {"-2-", "-1", "0", "1", "2+"};
 
 template <class T>
 Difference compare_as(std::span<const uint8_t> got, std::span<const uint8_t> want) {
@@ -61,19 +58,4 @@ Difference difference(ir::DataType type, std::span<const uint8_t> got, std::span
   return {};
 }
 
-Json difference_json(const Difference& d) {
-  Json out{{"elements", d.elements},
-           {"differing", d.differing},
-           {"percent", d.percent()},
-           {"max", d.max},
-           {"mean", d.mean()}};
-  for (size_t i = 0; i < d.histogram.size(); ++i) out["histogram"][kBuckets[i]] = d.histogram[i];
-  return out;
-}
-
-std::string histogram_text(const Difference& d) {
-  return fmt::format("{}/{}/{}/{}/{}", d.histogram[0], d.histogram[1], d.histogram[2], d.histogram[3],
-                     d.histogram[4]);
-}
-
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

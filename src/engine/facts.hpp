@@ -7,7 +7,7 @@
 
 #include "ir/graph.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 // Multiply-accumulates of a convolution-like operator, padding taps included; 0 for others.
 int64_t op_macs(const ir::Graph& graph, size_t op);
@@ -25,4 +25,4 @@ std::optional<ScaleSpread> scale_spread(const ir::Graph& graph, size_t op);
 // Tensors that a run can produce or read: inputs, outputs and everything between, no constants.
 std::vector<bool> activations(const ir::Graph& graph);
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

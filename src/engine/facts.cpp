@@ -1,11 +1,11 @@
 // See facts.hpp.
-#include "cli/facts.hpp"
+#include "engine/facts.hpp"
 
 #include <algorithm>
 
 #include "lower/geometry.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
 
 constexpr size_t kWeights = 1;  // input number of the weights in all such operators
@@ -88,4 +88,4 @@ std::vector<bool> activations(const ir::Graph& graph) {
   return out;
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

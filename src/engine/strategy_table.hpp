@@ -1,4 +1,4 @@
-// `plan --all-strategies`: every strategy on one model, each planned, compiled, run on the machine model and
+// Every strategy on one model, each planned, compiled, run on the machine model and
 // compared with the reference kernels.
 #pragma once
 
@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/difference.hpp"
-#include "cli/layer_compare.hpp"
 #include "compiler/compile.hpp"
+#include "engine/difference.hpp"
+#include "engine/layer_compare.hpp"
+#include "engine/progress.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 struct StrategyRow {
   std::string name;            // of strategies.def, or "fast"
@@ -37,10 +38,10 @@ Result<StrategyRow> measure_strategy(const TableInput& input, const compiler::Op
 
 // All rows on `threads` threads, in the order of strategy_rows. A strategy that fails has a row that says so.
 std::vector<StrategyRow> measure_strategies(const TableInput& input, const compiler::Options& build,
-                                            int threads);
+                                            int threads, const Progress& progress = {});
 
 // Inputs for a model when none are given: smooth patterns and noise over the whole range of each input's
 // type, the same on every machine.
 std::vector<std::vector<uint8_t>> synthetic_inputs(const ir::Graph& graph);
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

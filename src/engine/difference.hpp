@@ -7,10 +7,9 @@
 #include <span>
 #include <string>
 
-#include "cli/output.hpp"
 #include "ir/graph.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 struct Difference {
   int64_t elements = 0, differing = 0;
@@ -29,8 +28,4 @@ struct Difference {
 // Both spans hold dense values of `type` and are equally long.
 Difference difference(ir::DataType type, std::span<const uint8_t> got, std::span<const uint8_t> want);
 
-// {"elements", "differing", "percent", "max", "mean", "histogram": {"-2-", "-1", "0", "1", "2+"}}
-Json difference_json(const Difference& d);
-std::string histogram_text(const Difference& d);  // "0/12/980/8/0"
-
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

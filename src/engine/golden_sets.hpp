@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/layer_compare.hpp"
+#include "engine/layer_compare.hpp"
 #include "ir/graph.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 struct GoldenSet {
   int64_t number = 0;
@@ -24,4 +24,4 @@ struct Goldens {
 // Fails when the file holds neither kind, when a set lacks an input, when an array does not fit its tensor.
 Result<Goldens> read_goldens(const std::string& path, const ir::Graph& graph);
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/load.hpp"
-#include "cli/options.hpp"
 #include "compiler/compile.hpp"
+#include "engine/progress.hpp"
 #include "exe/executable.hpp"
 #include "ir/graph.hpp"
+#include "kernels/kernels.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 using Observer = std::function<void(int32_t tensor, std::span<const uint8_t>)>;
 using InputSpans = std::span<const std::span<const uint8_t>>;
@@ -30,16 +30,22 @@ struct Execution {
   double upload_ms = 0;      // of cpu_ms
 };
 
-// Shows how far it is when stderr is a terminal.
-Result<compiler::Compiled> compile_with_progress(const ir::Graph& graph, compiler::Options options);
+// Plans and compiles; `progress` counts operators.
+Result<compiler::Compiled> build(const ir::Graph& graph, compiler::Options options,
+                                 const Progress& progress = {});
 
-// On the CPU kernels alone. `operators` is the number of the graph's operators when progress is to be shown
-// (as above), 0 when not.
+// What a run tells while it goes on.
+struct Watching {
+  Observer observer = {};  // of activations; may be empty
+  Progress progress = {};  // counts activations of about as many as the graph has operators
+};
+
+// On the CPU kernels alone.
 Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
-                             const Observer& observer = {}, int64_t operators = 0);
+                             const Watching& watching = {});
 
 // On a device of its own, "sim".
 Result<Execution> run_on_device(const std::string& device, exe::Executable executable, InputSpans inputs,
-                                int threads, const Observer& observer = {}, int64_t operators = 0);
+                                int threads, const Watching& watching = {});
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

@@ -1,12 +1,12 @@
 // See layer_compare.hpp.
-#include "cli/layer_compare.hpp"
+#include "engine/layer_compare.hpp"
 
 #include <algorithm>
 
-#include "cli/facts.hpp"
 #include "device/open.hpp"
+#include "engine/facts.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
 
 exe::LayerPlan plan_of(const std::vector<exe::LayerPlan>& layers, const ir::Graph& graph, size_t op) {
@@ -119,4 +119,4 @@ Result<LayerComparison> compare_isolated(const ir::Graph& graph, size_t op, cons
   return out;
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

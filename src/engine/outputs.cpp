@@ -1,16 +1,17 @@
-// See interpret.hpp.
-#include "cli/interpret.hpp"
+// See outputs.hpp.
+#include "engine/outputs.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 
 #include "base/file.hpp"
-#include "cli/options.hpp"
-#include "cli/output.hpp"
+#include "ir/shape.hpp"
 #include "vision/labels.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
 
 Result<vision::ModelInfo> read_info(const std::string& path) {
@@ -90,6 +91,11 @@ void add_inside(const Loaded& loaded, vision::SourcedInfo& out) {
   if (out.info.boxes.empty()) out.info.boxes = loaded.stored ? loaded.stored->info.boxes : embedded.boxes;
 }
 
+// "1x160x160x3"
+std::string extents(const ir::Tensor& tensor) {
+  return fmt::format("{}", fmt::join(tensor.shape, "x"));
+}
+
 }  // namespace
 
 Result<vision::SourcedInfo> find_model_info(const Loaded& loaded, const InfoOptions& options,
@@ -107,6 +113,15 @@ Result<vision::SourcedInfo> find_model_info(const Loaded& loaded, const InfoOpti
   add_inside(loaded, out);
   warnings.insert(warnings.end(), loaded.embedded.warnings.begin(), loaded.embedded.warnings.end());
   return out;
+}
+
+Status store_model_info(const vision::SourcedInfo& info, exe::Executable& executable) {
+  const bool known = !info.source.empty() || !info.info.labels.empty() || !info.info.head.empty() ||
+                     info.info.candidates || !info.info.boxes.empty();
+  if (!known) return {};
+  executable.model_info = vision::print_stored_info(info);
+  PERAXIS_TRY(vision::parse_stored_info(executable.model_info, "the model info"));
+  return {};
 }
 
 Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::vector<uint8_t>>& outputs,
@@ -135,8 +150,7 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
   } else if (out.choice.by_shapes) {
     std::string names, shapes;
     for (const std::string& name : vision::head_names()) names += (names.empty() ? "" : ", ") + name;
-    for (const int32_t t : graph.outputs)
-      shapes += (shapes.empty() ? "" : ", ") + shape_text(graph.tensor(t));
+    for (const int32_t t : graph.outputs) shapes += (shapes.empty() ? "" : ", ") + extents(graph.tensor(t));
     if (stated && !info.task.empty())
       return fail(
           ErrorCode::InvalidArgument,
@@ -159,17 +173,4 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
   return out;
 }
 
-void add_info_options(const Arguments& arguments, InfoOptions& options) {
-  arguments
-      .option("--model-info", options.model_info,
-              "labels, strides and anchors (default: the model's name with .json)")
-      .not_empty()
-      .type_name("F.json");
-  arguments.option("--labels", options.labels, "class names, one a line, with or without their numbers")
-      .not_empty()
-      .type_name("FILE");
-  arguments.option("--head", options.head, "what the outputs mean (default: told by their shapes)")
-      .one_of(vision::head_names());
-}
-
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

@@ -5,24 +5,26 @@
 #include <string>
 #include <vector>
 
-#include "cli/arguments.hpp"
-#include "cli/inputs.hpp"
-#include "cli/load.hpp"
+#include "engine/model.hpp"
 #include "ir/graph.hpp"
 #include "vision/heads.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
+// What the user gives; empty: nothing.
 struct InfoOptions {
-  std::string model_info, labels, head;
+  std::string model_info;  // path of a JSON file (docs/model-info.md)
+  std::string labels;      // path of a text file
+  std::string head;        // of vision::head_names()
 };
-// --model-info, --labels and --head.
-void add_info_options(const Arguments& arguments, InfoOptions& options);
 
 // What the user gives goes before the file beside the model, and that before what is inside the model or
 // executable. Warnings say why something found beside or inside it was not used.
 Result<vision::SourcedInfo> find_model_info(const Loaded& loaded, const InfoOptions& options,
                                             std::vector<std::string>& warnings);
+
+// Writes it into the executable, so that a run needs no file beside it; nothing where nothing is known.
+Status store_model_info(const vision::SourcedInfo& info, exe::Executable& executable);
 
 struct Interpretation {
   vision::HeadChoice choice;
@@ -40,4 +42,4 @@ Result<Interpretation> interpret(const ir::Graph& graph, const std::vector<std::
                                  const vision::ModelInfo& info, const vision::InputGeometry& geometry,
                                  bool stated);
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

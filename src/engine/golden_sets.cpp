@@ -1,14 +1,14 @@
 // See golden_sets.hpp.
-#include "cli/golden_sets.hpp"
+#include "engine/golden_sets.hpp"
 
 #include <charconv>
 #include <optional>
 #include <string_view>
 
 #include "base/npy.hpp"
-#include "cli/inputs.hpp"
+#include "engine/inputs.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
 
 std::optional<int64_t> number(std::string_view text) {
@@ -92,4 +92,4 @@ Result<Goldens> read_goldens(const std::string& path, const ir::Graph& graph) {
   return out;
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

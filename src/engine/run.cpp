@@ -1,50 +1,49 @@
-// See execute.hpp.
-#include "cli/execute.hpp"
+// See run.hpp.
+#include "engine/run.hpp"
 
-#include <unistd.h>
-
+#include <chrono>
 #include <memory>
 
-#include "base/progress.hpp"
-#include "cli/facts.hpp"
-#include "cli/output.hpp"
 #include "device/open.hpp"
+#include "engine/facts.hpp"
 #include "runtime/session.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 namespace {
 
-// `observer`, and a count of the activations that came by. An observed run copies every activation once, so
-// without a terminal to draw on nothing is added.
-Observer with_progress(const Observer& observer, int64_t operators, base::Progress& progress) {
-  if (operators == 0 || ::isatty(STDERR_FILENO) != 1) return observer;
-  return [observer, &progress, done = int64_t{0}](int32_t tensor, std::span<const uint8_t> values) mutable {
-    progress.update(done++);
-    if (observer) observer(tensor, values);
+// The observer, and a count of the activations that came by. An observed run copies every activation once, so
+// without progress to show nothing is added.
+Observer watched(const Watching& watching, size_t operators) {
+  if (!watching.progress) return watching.observer;
+  return [watching, total = static_cast<int64_t>(operators), done = int64_t{0}](
+             int32_t tensor, std::span<const uint8_t> values) mutable {
+    watching.progress(done++, total);
+    if (watching.observer) watching.observer(tensor, values);
   };
+}
+
+double now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::milli>(now).count();
 }
 
 }  // namespace
 
-Result<compiler::Compiled> compile_with_progress(const ir::Graph& graph, compiler::Options options) {
-  base::Progress progress("compiling operators", static_cast<int64_t>(graph.ops.size()));
-  options.progress = [&progress](int64_t done, int64_t) { progress.update(done); };
+Result<compiler::Compiled> build(const ir::Graph& graph, compiler::Options options,
+                                 const Progress& progress) {
+  options.progress = progress;
   const plan::PlannerOptions planning = PERAXIS_TRY(compiler::planner_options(options));
   const plan::Plan plan = PERAXIS_TRY(plan::make_plan(graph, planning));
   return compiler::compile_measured(graph, options, plan);
 }
 
 Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const kernels::Options& options,
-                             const Observer& observer, int64_t operators) {
+                             const Watching& watching) {
   Execution out;
   out.device = "cpu";
   const double start = now_ms();
-  {
-    base::Progress progress("running operators", operators);
-    out.outputs =
-        PERAXIS_TRY(kernels::run_graph(graph, inputs, options, with_progress(observer, operators, progress)));
-  }
-  out.run_ms = out.cpu_ms = milliseconds_since(start);
+  out.outputs = PERAXIS_TRY(kernels::run_graph(graph, inputs, options, watched(watching, graph.ops.size())));
+  out.run_ms = out.cpu_ms = now_ms() - start;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (!ir::is_convolution_like(graph.ops[op].kind)) continue;
     exe::LayerPlan layer;
@@ -58,20 +57,19 @@ Result<Execution> run_on_cpu(const ir::Graph& graph, InputSpans inputs, const ke
 }
 
 Result<Execution> run_on_device(const std::string& device_name, exe::Executable executable, InputSpans inputs,
-                                int threads, const Observer& observer, int64_t operators) {
+                                int threads, const Watching& watching) {
   Execution out;
   out.device = device_name;
   out.layers = executable.layers;
   const std::unique_ptr<device::Device> device = PERAXIS_TRY(device::open_device(device_name));
   runtime::SessionOptions options;
   options.threads = threads;
-  base::Progress progress("running operators", operators);
-  options.observer = with_progress(observer, operators, progress);
+  options.observer = watched(watching, executable.layers.size() + executable.operators.size());
   const std::unique_ptr<runtime::Session> session =
       PERAXIS_TRY(runtime::Session::create(std::move(executable), *device, options));
   const double start = now_ms();
   out.outputs = PERAXIS_TRY(session->run(inputs));
-  out.run_ms = milliseconds_since(start);
+  out.run_ms = now_ms() - start;
   const runtime::RunCounters& counters = session->counters();
   out.tasks = counters.tasks;
   out.macs = counters.macs;
@@ -82,4 +80,4 @@ Result<Execution> run_on_device(const std::string& device_name, exe::Executable 
   return out;
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

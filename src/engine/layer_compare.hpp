@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "cli/difference.hpp"
-#include "cli/execute.hpp"
 #include "compiler/compile.hpp"
 #include "device/device.hpp"
+#include "engine/difference.hpp"
+#include "engine/run.hpp"
 #include "kernels/kernels.hpp"
 #include "runtime/session.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 // Activations by the model's tensor index.
 using TensorMap = std::map<int32_t, std::vector<uint8_t>>;
@@ -62,4 +62,4 @@ std::optional<Difference> compare_outputs(const ir::Graph& graph, size_t op, con
 std::optional<Difference> compare_tensor(const ir::Graph& graph, int32_t tensor, const TensorMap& got,
                                          const TensorMap& want);
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

@@ -1,5 +1,5 @@
 // See strategy_table.hpp.
-#include "cli/strategy_table.hpp"
+#include "engine/strategy_table.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,11 +9,10 @@
 #include <random>
 #include <thread>
 
-#include "base/progress.hpp"
-#include "cli/inputs.hpp"
-#include "cli/plan_operators.hpp"
+#include "engine/inputs.hpp"
+#include "engine/operator_compare.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 std::vector<std::string> strategy_rows() {
   std::vector<std::string> names = compiler::strategy_names();
@@ -66,18 +65,20 @@ Result<StrategyRow> measure_strategy(const TableInput& input, const compiler::Op
 }
 
 std::vector<StrategyRow> measure_strategies(const TableInput& input, const compiler::Options& build,
-                                            int threads) {
+                                            int threads, const Progress& progress) {
   const std::vector<std::string> names = strategy_rows();
   std::vector<Result<StrategyRow>> results(names.size());
   std::atomic<size_t> next = 0, done = 0;
   std::mutex drawing;
-  base::Progress progress("strategies", static_cast<int64_t>(names.size()));
-  progress.update(0);
+  const auto report = [&](size_t rows) {
+    if (progress) progress(static_cast<int64_t>(rows), static_cast<int64_t>(names.size()));
+  };
+  report(0);
   const auto work = [&] {
     for (size_t i = next++; i < names.size(); i = next++) {
       results[i] = measure_strategy(input, build, names[i]);
       const std::lock_guard lock(drawing);
-      progress.update(static_cast<int64_t>(++done));
+      report(++done);
     }
   };
   {
@@ -126,4 +127,4 @@ std::vector<std::vector<uint8_t>> synthetic_inputs(const ir::Graph& graph) {
   return out;
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine

@@ -1,14 +1,13 @@
 // See calibration.hpp.
-#include "cli/calibration.hpp"
+#include "engine/calibration.hpp"
 
 #include <algorithm>
 
-#include "base/progress.hpp"
-#include "cli/golden_sets.hpp"
-#include "cli/inputs.hpp"
+#include "engine/golden_sets.hpp"
+#include "engine/inputs.hpp"
 #include "kernels/kernels.hpp"
 
-namespace peraxis::cli {
+namespace peraxis::engine {
 
 namespace {
 
@@ -98,8 +97,8 @@ class OperandCounts {
 
 }  // namespace
 
-Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, int threads,
-                 compiler::Options& build) {
+Status calibrate(const ir::Graph& graph, std::span<const CalibrationSet> sets, int threads,
+                 compiler::Options& build, const Progress& progress) {
   std::map<int32_t, int32_t> convolution_of;  // by the tensor it writes
   for (size_t op = 0; op < graph.ops.size(); ++op)
     if (ir::is_convolution_like(graph.ops[op].kind))
@@ -110,22 +109,30 @@ Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, 
     const auto op = convolution_of.find(tensor);
     if (op != convolution_of.end()) count_values(graph.tensor(tensor), values, build.histograms[op->second]);
   };
+  kernels::Options options;
+  options.reference = build.reference;
+  options.threads = threads;
+  for (size_t s = 0; s < sets.size(); ++s) {
+    if (progress) progress(static_cast<int64_t>(s), static_cast<int64_t>(sets.size()));
+    PERAXIS_TRY_NOTE(kernels::run_graph(graph, spans(*sets[s].inputs), options, observer),
+                     "while calibrating with {}", sets[s].name);
+  }
+  return {};
+}
+
+Status calibrate(const ir::Graph& graph, const std::vector<std::string>& files, int threads,
+                 compiler::Options& build, const Progress& progress) {
   for (const std::string& path : files) {
     const Goldens goldens = PERAXIS_TRY(read_goldens(path, graph));
     if (goldens.sets.empty())
       return fail(ErrorCode::InvalidArgument,
                   "'{}' has no input set to calibrate with: arrays i<set>_<input> are needed", path);
-    base::Progress progress("calibrating", static_cast<int64_t>(goldens.sets.size()));
-    for (size_t s = 0; s < goldens.sets.size(); ++s) {
-      progress.update(static_cast<int64_t>(s));
-      kernels::Options options;
-      options.reference = build.reference;
-      options.threads = threads;
-      PERAXIS_TRY_NOTE(kernels::run_graph(graph, spans(goldens.sets[s].inputs), options, observer),
-                       "while calibrating with set {} of '{}'", goldens.sets[s].number, path);
-    }
+    std::vector<CalibrationSet> sets;
+    for (const GoldenSet& set : goldens.sets)
+      sets.push_back({&set.inputs, fmt::format("set {} of '{}'", set.number, path)});
+    PERAXIS_TRY(calibrate(graph, sets, threads, build, progress));
   }
   return {};
 }
 
-}  // namespace peraxis::cli
+}  // namespace peraxis::engine
