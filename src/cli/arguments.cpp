@@ -124,6 +124,10 @@ Argument Arguments::flag(const std::string& names, bool& value, const std::strin
   return Argument(app_->add_flag(names, value, text));
 }
 
+Argument Arguments::off_flag(const std::string& names, bool& value, const std::string& text) const {
+  return Argument(app_->add_flag_callback(names, [&value] { value = false; }, text));
+}
+
 template <class T>
 Argument Arguments::option(const std::string& names, T& value, const std::string& text) const {
   return Argument(app_->add_option(names, value, text));

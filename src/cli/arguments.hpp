@@ -49,6 +49,8 @@ class Arguments {
   Arguments(CLI::App& app, CliStatus& outcome) : app_(&app), outcome_(&outcome) {}
 
   Argument flag(const std::string& names, bool& value, const std::string& text) const;
+  // One that switches something off.
+  Argument off_flag(const std::string& names, bool& value, const std::string& text) const;
   // `names`: "--labels", "-o,--output", or "MODEL" for a positional. T: std::string, int, int64_t, double,
   // std::optional<double>, std::vector<std::string>.
   template <class T>

@@ -9,7 +9,7 @@ namespace {
 constexpr int kMaxThreads = 256;
 
 void add_strategy_options(const Arguments& arguments, BuildOptions& options) {
-  requant::StrategyOptions& settings = options.strategy_options;
+  requant::StrategyOptions& settings = options.chosen.strategy_options;
   const auto setting = [&](const Argument& argument) {
     argument.group("Settings of single strategies").noted_in(options.given);
   };
@@ -48,7 +48,7 @@ struct Bounds {
 };
 
 void add_cost_options(const Arguments& arguments, BuildOptions& options) {
-  rk3588::CostConstants& cost = options.cost;
+  rk3588::CostConstants& cost = options.chosen.cost;
   const auto add = [&](const char* name, double& value, const char* text, const char* unit, Bounds bounds) {
     arguments.option(name, value, text)
         .type_name(unit)
@@ -88,28 +88,31 @@ void add_build_options(const Arguments& arguments, BuildOptions& options) {
   const auto flag = [&](const char* name, bool& value, const char* text) {
     arguments.flag(name, value, text).noted_in(options.given);
   };
+  const auto off = [&](const char* name, bool& value, const char* text) {
+    arguments.off_flag(name, value, text).noted_in(options.given);
+  };
   std::string names = "auto";
   for (const std::string& name : compiler::strategy_names()) names += ", " + name;
-  option("--strategy", options.strategy,
+  option("--strategy", options.chosen.strategy,
          "how per-axis scales are applied: " + names + " (instead of --accuracy)");
   option("--accuracy", options.accuracy, "what 'auto' aims at: fast or exact").one_of({"fast", "exact"});
   option("--reference", options.reference,
          "the arithmetic that counts as right: litert-ref or single-rounding")
       .one_of({"litert-ref", "single-rounding"});
-  flag("--convolutions-only", options.convolutions_only,
+  flag("--convolutions-only", options.chosen.convolutions_only,
        "the NPU runs convolutions only, the CPU every other operator");
-  flag("--no-tables", options.no_tables,
-       "no operator through the chip's look-up table, which nobody has tried for int8 on an RK3588");
-  flag("--no-fused-add", options.no_fused_add,
-       "no convolution does the ADD behind it in its own tasks, where 'fast' may differ");
-  flag("--no-ppu", options.no_ppu,
-       "no task of the pooling block: averages as convolutions, maxima on the CPU");
-  flag("--no-packed-input", options.no_packed_input,
-       "pictures are uploaded as cubes of 16 channels, not as they lie; nobody has published that an RK3588 "
-       "reads packed int8 pixels right");
-  flag("--dense-cpu", options.dense_cpu,
-       "operators of the CPU take dense arrays only, converted before and after them, and leave the NPU's "
-       "layout alone");
+  off("--no-tables", options.chosen.tables,
+      "no operator through the chip's look-up table, which nobody has tried for int8 on an RK3588");
+  off("--no-fused-add", options.chosen.fused_adds,
+      "no convolution does the ADD behind it in its own tasks, where 'fast' may differ");
+  off("--no-ppu", options.chosen.ppu,
+      "no task of the pooling block: averages as convolutions, maxima on the CPU");
+  off("--no-packed-input", options.chosen.packed_input,
+      "pictures are uploaded as cubes of 16 channels, not as they lie; nobody has published that an RK3588 "
+      "reads packed int8 pixels right");
+  off("--dense-cpu", options.chosen.cubes_on_cpu,
+      "operators of the CPU take dense arrays only, converted before and after them, and leave the NPU's "
+      "layout alone");
   arguments
       .option(
           "--max-mismatch", options.max_mismatch,
@@ -164,31 +167,23 @@ void add_info_options(const Arguments& arguments, InfoOptions& options) {
 
 CliResult<compiler::Options> compiler_options(const BuildOptions& options, uint64_t model_hash) {
   const std::vector<std::string> names = compiler::strategy_names();
-  if (options.strategy != "auto" && std::find(names.begin(), names.end(), options.strategy) == names.end())
-    return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.strategy,
+  if (options.chosen.strategy != "auto" &&
+      std::find(names.begin(), names.end(), options.chosen.strategy) == names.end())
+    return usage("--strategy: there is no strategy '{}'; valid are 'auto', {}", options.chosen.strategy,
                  listed(names));
-  if (options.strategy != "auto" && options.strategy != "exact" && options.accuracy == "exact")
+  if (options.chosen.strategy != "auto" && options.chosen.strategy != "exact" && options.accuracy == "exact")
     return usage("--strategy {} and --accuracy exact contradict each other; --strategy exact is exact",
-                 options.strategy);
-  if (options.max_mismatch && options.strategy != "auto")
-    return usage("--max-mismatch chooses strategies itself; --strategy {} forces one", options.strategy);
+                 options.chosen.strategy);
+  if (options.max_mismatch && options.chosen.strategy != "auto")
+    return usage("--max-mismatch chooses strategies itself; --strategy {} forces one",
+                 options.chosen.strategy);
   if (options.max_mismatch && options.accuracy == "exact")
     return usage("--max-mismatch and --accuracy exact contradict each other: exact lets nothing differ");
-  compiler::Options out;
+  compiler::Options out = options.chosen;
   if (options.max_mismatch) out.max_mismatch = *options.max_mismatch / 100;
-  out.cost = options.cost;
-  out.strategy = options.strategy;
   out.accuracy = options.accuracy == "exact" ? compiler::Accuracy::Exact : compiler::Accuracy::Fast;
   out.reference =
       options.reference == "single-rounding" ? num::Reference::SingleRounding : num::Reference::LitertRef;
-  out.no_fallback = options.no_fallback;
-  out.convolutions_only = options.convolutions_only;
-  out.tables = !options.no_tables;
-  out.fused_adds = !options.no_fused_add;
-  out.cubes_on_cpu = !options.dense_cpu;
-  out.ppu = !options.no_ppu;
-  out.packed_input = !options.no_packed_input;
-  out.strategy_options = options.strategy_options;
   out.strategy_options.correction = options.correction != "off";
   out.strategy_options.multiply = options.correction == "multiply";
   out.model_hash = model_hash;

@@ -13,22 +13,14 @@
 
 namespace peraxis::cli {
 
+// Most options are fields of the compiler's. Beside them stands what is spelt another way there.
 struct BuildOptions {
-  std::string strategy = "auto";
+  compiler::Options chosen;
   std::string accuracy = "fast";
   std::string reference = "litert-ref";
-  bool convolutions_only = false;
-  bool no_tables = false;
-  bool no_fused_add = false;
-  bool no_ppu = false;
-  bool no_packed_input = false;
-  bool dense_cpu = false;
-  bool no_fallback = false;
   std::string correction = "on";
-  requant::StrategyOptions strategy_options;
   std::optional<double> max_mismatch;  // per cent
   std::vector<std::string> calibrate;  // .npz files
-  rk3588::CostConstants cost;
   // Names of those given on the command line: an executable was compiled with its own.
   std::vector<std::string> given;
 };

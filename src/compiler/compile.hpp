@@ -3,9 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,35 +19,16 @@ namespace peraxis::compiler {
 
 enum class Accuracy : uint8_t { Fast, Exact };
 
-struct Options {
+// What the planner is asked, in its own terms, and what only this folder knows. `forced` and `exact` follow
+// from strategy and accuracy.
+struct Options : plan::PlannerOptions {
   std::string strategy = "auto";  // a name of strategy_names(), or "auto": chosen by `accuracy`
   Accuracy accuracy = Accuracy::Fast;
-  num::Reference reference = num::Reference::LitertRef;
-  requant::StrategyOptions strategy_options;  // settings of the strategies that have any
-  std::optional<double> max_mismatch;  // 'auto': share of outputs allowed to differ, 0..1 (plan/planner.hpp)
-  rk3588::CostConstants cost;          // what the planner's time estimate is made of
-  // Calibration by operator: counts of output values, [channel][256].
-  std::map<int32_t, std::vector<int64_t>> histograms;
-  // The same of operators with one or two 8-bit operands: counts of their combinations, [256] or [256][256].
-  std::map<int32_t, std::vector<int64_t>> seen_operands;
-  bool convolutions_only = false;  // every other operator runs on the CPU
-  bool tables = true;              // operators may use the chip's look-up table (plan/planner.hpp)
-  bool fused_adds = true;          // not exact: convolutions may do the ADD behind them (plan/planner.hpp)
-  bool ppu = true;                 // false: no task of the PPU; averages as convolutions, maxima on the CPU
-  bool prefer_npu = false;         // operators run on the NPU wherever they can, whatever the estimate says
   // Arithmetic of the model on the CPU is an error; prefer_npu too. Moved data, QUANTIZE of a model input,
   // DEQUANTIZE to a model output and the host's work after tasks are none.
   bool no_fallback = false;
-  bool packed_input = true;  // pictures are uploaded as they lie (plan/planner.hpp)
-  bool cubes_on_cpu = true;  // CPU operators read and write cubes; false: dense host arrays only
   std::string target = "rk3588";
   uint64_t model_hash = 0;  // recorded in the executable
-  // For tests: smaller limits force tiles and splits. 0: the chip's.
-  int32_t max_tile_rows = 0;
-  int32_t max_task_channels = 0;
-  int64_t memory_gap = 0;  // lower::MemoryPlan::keep_apart
-  // Called before every operator is compiled, for a progress display; may be empty.
-  std::function<void(int64_t done, int64_t total)> progress;
 };
 
 // "max-scale", "hw-multiply", ... in the order of strategies.def.

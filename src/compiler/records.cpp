@@ -66,7 +66,8 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
   if (options.max_mismatch && !(*options.max_mismatch >= 0 && *options.max_mismatch <= 1))
     return fail(ErrorCode::InvalidArgument, "the share of outputs that may differ is {}, expected 0 to 1",
                 *options.max_mismatch);
-  plan::PlannerOptions out;
+  plan::PlannerOptions out = options;
+  out.forced.reset();
   if (options.strategy != "auto") {
     out.forced = requant::strategy_from_name(options.strategy);
     if (!out.forced)
@@ -74,23 +75,9 @@ Result<plan::PlannerOptions> planner_options(const Options& options) {
                   options.strategy, fmt::join(strategy_names(), ", "));
   }
   out.exact = options.accuracy == Accuracy::Exact && !out.forced;
-  out.max_mismatch = options.max_mismatch;
-  out.reference = options.reference;
-  out.strategy_options = options.strategy_options;
-  out.cost = options.cost;
-  out.limits = {options.max_tile_rows, options.max_task_channels};
-  out.histograms = options.histograms;
-  out.seen_operands = options.seen_operands;
-  out.convolutions_only = options.convolutions_only;
-  out.tables = options.tables;
-  out.fused_adds = options.fused_adds;
-  out.ppu = options.ppu;
   out.prefer_npu = options.prefer_npu || options.no_fallback;
   // Mesa makes a cube of every picture: its strategy is for words beside its own.
   out.packed_input = options.packed_input && out.forced != Strategy::MesaScale;
-  out.cubes_on_cpu = options.cubes_on_cpu;
-  out.memory_gap = options.memory_gap;
-  out.progress = options.progress;
   return out;
 }
 

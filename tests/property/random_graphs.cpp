@@ -20,8 +20,7 @@ compiler::Options Case::options(const std::string& strategy, num::Reference refe
   out.prefer_npu = true;  // partition_test.cpp looks at the others
   // Operators are judged one by one; fused_sums_test.cpp judges the pairs.
   out.fused_adds = false;
-  out.max_tile_rows = max_tile_rows;
-  out.max_task_channels = max_task_channels;
+  out.limits = {max_tile_rows, max_task_channels};
   return out;
 }
 

@@ -194,7 +194,7 @@ Json comparison_json(const CompareOptions& options, const Comparison& c) {
   out["device"] = c.from_dump ? "dump" : "sim";
   out["accuracy"] = options.build.accuracy;
   out["reference"] = options.build.reference;
-  out["strategy"] = options.build.strategy;
+  out["strategy"] = options.build.chosen.strategy;
   std::vector<exe::LayerPlan> plans;
   for (const LayerComparison& layer : c.layers) plans.push_back(layer.plan);
   out["layers"] = layers_json(c.graph, plans);
@@ -244,7 +244,7 @@ std::string outputs_text(const ir::Graph& graph, const std::vector<OutputDiffere
 void print_comparison(const CompareOptions& options, const Comparison& c) {
   std::string text =
       fmt::format("{}: accuracy {}, strategy {}, against the {} kernels\n\n", printable(options.model),
-                  options.build.accuracy, options.build.strategy, options.build.reference);
+                  options.build.accuracy, options.build.chosen.strategy, options.build.reference);
   base::Table table({"op", "kind", "device", "isolated %", "max", "-2-/-1/0/1/2+", "accumulated %", "max",
                      "-2-/-1/0/1/2+", "name"});
   std::vector<exe::LayerPlan> plans;

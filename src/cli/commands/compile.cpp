@@ -166,7 +166,7 @@ void add_compile(const Arguments& arguments) {
   arguments.option("-o,--output", options->output, "the executable to write").not_empty().type_name("FILE");
   add_build_options(arguments, options->build);
   arguments.option("--target", options->target, "the chip").one_of({"rk3588"}).shows_default();
-  arguments.flag("--no-fallback", options->build.no_fallback,
+  arguments.flag("--no-fallback", options->build.chosen.no_fallback,
                  "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   add_model_options(arguments, options->reading);
   add_info_options(arguments, options->info);

@@ -143,7 +143,7 @@ void print_counts(const OpsOptions& options, const Counts& counts) {
       reasons += fmt::format("  {} {} on cpu: {}\n", times, entry.name, printable_message(reason));
   }
   print_text(fmt::format("{}: accuracy {}, strategy {}\n\n", printable(options.model), options.build.accuracy,
-                         options.build.strategy) +
+                         options.build.chosen.strategy) +
              table.text() + reasons);
 }
 
@@ -223,7 +223,7 @@ CliStatus ops_command(const OpsOptions& options) {
   Json out;
   out["model"] = options.model;
   out["accuracy"] = options.build.accuracy;
-  out["strategy"] = options.build.strategy;
+  out["strategy"] = options.build.chosen.strategy;
   out["operators"] = operator_counts_json(counts);
   out["conditions"] = conditions_json();
   out["warnings"] = warnings;

@@ -119,11 +119,11 @@ Json pareto_json(const plan::Plan& plan) {
 
 void print_plan(const PlanOptions& options, const Report& report) {
   const plan::Plan& plan = report.plan;
-  std::string text =
-      fmt::format("{}: accuracy {}, strategy {}, against the {} kernels\n{}\n", printable(options.model),
-                  options.build.max_mismatch ? fmt::format("at most {:g} %", *options.build.max_mismatch)
-                                             : options.build.accuracy,
-                  options.build.strategy, options.build.reference, constants_text(options.build.cost));
+  std::string text = fmt::format(
+      "{}: accuracy {}, strategy {}, against the {} kernels\n{}\n", printable(options.model),
+      options.build.max_mismatch ? fmt::format("at most {:g} %", *options.build.max_mismatch)
+                                 : options.build.accuracy,
+      options.build.chosen.strategy, options.build.reference, constants_text(options.build.chosen.cost));
   const bool measured = !report.isolated.empty();
   std::vector<std::string> header{"op",         "kind",  "strategy",  "sets",         "tasks",
                                   "MAC cycles", "bytes", "est. ms",   "accumulators", "differing %",
@@ -236,7 +236,7 @@ void print_rows(const PlanOptions& options, const Report& report) {
   std::string text =
       fmt::format("{}: every strategy, against the {} kernels, on {} inputs\n{}\n", printable(options.model),
                   options.build.reference, report.synthetic ? "synthetic" : "the given",
-                  constants_text(options.build.cost));
+                  constants_text(options.build.chosen.cost));
   base::Table table({"strategy", "tasks", "bytes", "est. ms", "isolated %", "max", "end to end max", "mean"});
   std::string failures;
   for (const StrategyRow& row : report.rows)
@@ -334,7 +334,7 @@ CliStatus plan_command(const PlanOptions& options) {
     Json out;
     out["model"] = options.model;
     out["reference"] = options.build.reference;
-    out["estimate"] = constants_json(options.build.cost);
+    out["estimate"] = constants_json(options.build.chosen.cost);
     if (options.all_strategies) {
       out["inputs"] = report.synthetic ? "synthetic" : "given";
       out["strategies"] = Json::array();
@@ -342,7 +342,7 @@ CliStatus plan_command(const PlanOptions& options) {
         if (row.left_out.empty()) out["strategies"].push_back(row_json(row));
     } else {
       out["accuracy"] = options.build.accuracy;
-      out["strategy"] = options.build.strategy;
+      out["strategy"] = options.build.chosen.strategy;
       out["max_mismatch_percent"] =
           options.build.max_mismatch ? Json(*options.build.max_mismatch) : Json(nullptr);
       out["passes"] = changes_json(report.changes);

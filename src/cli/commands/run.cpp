@@ -59,11 +59,11 @@ CliStatus check_usage(const RunOptions& options, const Loaded& loaded) {
     if (options.device == "cpu")
       return usage("{} is compiled for the NPU and cannot run with --device cpu; give the model",
                    options.model);
-    if (options.build.no_fallback)
+    if (options.build.chosen.no_fallback)
       return usage("--no-fallback is a choice of compilation; {} is already compiled", options.model);
   }
   if (options.device != "cpu") return {};
-  if (options.build.no_fallback) return usage("--no-fallback and --device cpu exclude each other");
+  if (options.build.chosen.no_fallback) return usage("--no-fallback and --device cpu exclude each other");
   for (const std::string& name : options.build.given)
     if (name != "--reference" && name != "--accuracy")
       return usage("{} says how the NPU is used; --device cpu runs the reference kernels alone", name);
@@ -250,7 +250,7 @@ CliStatus prepare(const RunOptions& options, Loaded& loaded, Run& run) {
     run.graph = std::move(*loaded.model);
     run.accuracy = options.build.accuracy;
     run.reference = options.build.reference;
-    if (options.device != "cpu") run.strategy = options.build.strategy;
+    if (options.device != "cpu") run.strategy = options.build.chosen.strategy;
   } else {
     run.graph = PERAXIS_TRY(runtime::load_graph(*loaded.executable));
     run.accuracy = loaded.executable->accuracy;
@@ -359,7 +359,7 @@ void add_run(const Arguments& arguments) {
       .one_of({"sim", "cpu", "auto"})
       .shows_default();
   add_build_options(arguments, options->build);
-  arguments.flag("--no-fallback", options->build.no_fallback,
+  arguments.flag("--no-fallback", options->build.chosen.no_fallback,
                  "fail when arithmetic of the model would run on the CPU; what can runs on the NPU");
   arguments.option("--output-dir", options->output_dir, "where <index>.npy and annotated.png go")
       .not_empty()
