@@ -44,7 +44,7 @@ LAYERS = {
 # An executable names references and strategies; their lists are where they are made.
 EXTRA_HEADERS = {"machine": {"target/rk3588/registers.hpp"}, "requant": {"kernels/kernels.hpp"},
                  "plan": {"kernels/view.hpp"},
-                 "exe": {"num/reference.hpp", "requant/strategies.def"}}
+                 "exe": {"num/reference.hpp", "requant/strategies.def", "target/rk3588/task_kinds.def"}}
 # Folders that may include only what is named: headers or folders. The preloaded library lives in foreign programs.
 CLOSED_FOLDERS = {"capture/client": ("capture/client/", "capture/protocol.hpp", "capture/log_format.hpp", "device/uapi/")}
 # Made by flatc into the build tree, and by whom they may be used.

@@ -15,7 +15,6 @@ using rk3588::kWordBytes;
 constexpr int64_t kWordsPerAlign = rk3588::kCommandAlign / kWordBytes;
 
 // The two enums of each pair list the same names in the same order.
-static_assert(static_cast<int>(exe::TaskKind::Table) == static_cast<int>(program::TaskKind::Table));
 static_assert(static_cast<int>(exe::StepKind::Correct) == static_cast<int>(program::StepKind::Correct));
 static_assert(static_cast<int>(exe::Rounding::Double) == static_cast<int>(program::HostRounding::Double));
 

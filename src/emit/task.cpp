@@ -7,10 +7,10 @@ namespace {
 
 struct Emitter {
   Result<Program> operator()(const rk3588::ConvTask& task) const { return convolution(task); }
-  Result<Program> operator()(const rk3588::PoolTask& task) const { return pooling(task); }
-  Result<Program> operator()(const rk3588::ElementTask& task) const { return element_wise(task); }
-  Result<Program> operator()(const rk3588::UpsampleTask& task) const { return upsampling(task); }
-  Result<Program> operator()(const rk3588::TableTask& task) const { return table_loading(task); }
+#define PERAXIS_TASK(kind, type, name, word, emitter) \
+  Result<Program> operator()(const rk3588::type& task) const { return emitter(task); }
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
 };
 
 }  // namespace

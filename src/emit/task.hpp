@@ -7,10 +7,9 @@
 namespace peraxis::emit {
 
 // In the order of the vendor's blocks for the same operation.
-Result<Program> pooling(const rk3588::PoolTask& task);
-Result<Program> element_wise(const rk3588::ElementTask& task);
-Result<Program> upsampling(const rk3588::UpsampleTask& task);
-Result<Program> table_loading(const rk3588::TableTask& task);
+#define PERAXIS_TASK(kind, type, name, word, emitter) Result<Program> emitter(const rk3588::type& task);
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
 
 Result<Program> program(const rk3588::Task& task);
 

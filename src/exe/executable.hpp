@@ -45,10 +45,9 @@ enum class TaskKind : uint8_t {
   Direct,         // direct convolution (also fully connected)
   Depthwise,      // the hardware's depthwise mode
   BlockDiagonal,  // grouped or depthwise, run as a direct convolution without effect of other groups
-  Pool,           // pooling
-  Element,        // element-wise: copies, requantization, addition of two tensors
-  Upsample,       // repeated pixels
-  Table,          // loads the look-up table that tasks behind it in the job use
+#define PERAXIS_TASK(kind, type, name, word, emitter) kind,
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
 };
 // One command program and where it came from.
 struct Task {

@@ -20,8 +20,14 @@ constexpr std::array kTargets{"rk3588"sv};
 constexpr std::array kAccuracies{"fast"sv, "exact"sv};
 constexpr std::array kDevices{"npu"sv, "cpu"sv};
 constexpr std::array kBufferKinds{"commands"sv, "constants"sv, "activations"sv};
-constexpr std::array kTaskKinds{"direct"sv,  "depthwise"sv, "block-diagonal"sv, "pool"sv,
-                                "element"sv, "upsample"sv,  "table"sv};
+constexpr std::array kTaskKinds{
+    "direct"sv,
+    "depthwise"sv,
+    "block-diagonal"sv,
+#define PERAXIS_TASK(kind, type, name, word, emitter) name##sv,
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
+};
 constexpr std::array kStepKinds{"cpu"sv,    "upload"sv,     "download"sv, "job"sv,
                                 "gather"sv, "requantize"sv, "correct"sv};
 constexpr std::array kRoundings{"two"sv, "once"sv, "double"sv};

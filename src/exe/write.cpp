@@ -60,7 +60,6 @@ To convert(From value) {
   return static_cast<To>(value);
 }
 static_assert(static_cast<int>(file::BufferKind::MAX) == static_cast<int>(BufferKind::Activations));
-static_assert(static_cast<int>(file::TaskKind::MAX) == static_cast<int>(TaskKind::Table));
 static_assert(static_cast<int>(file::StepKind::MAX) == static_cast<int>(StepKind::Correct));
 static_assert(static_cast<int>(file::Rounding::MAX) == static_cast<int>(Rounding::Double));
 
@@ -210,7 +209,7 @@ Offset<file::Content> make_content(FlatBufferBuilder& builder, const Executable&
   });
   const auto tasks = structs<file::Task>(builder, e.tasks, [](const Task& t) {
     return file::Task(t.first_word, t.words, t.op, t.first_row, t.rows, t.real_input_channels,
-                      t.real_output_channels, t.set, convert<file::TaskKind>(t.kind));
+                      t.real_output_channels, t.set, static_cast<uint8_t>(t.kind));
   });
   const auto placements = structs<file::Placement>(builder, e.placements, [](const Placement& p) {
     return file::Placement(convert_cube(p.cube), p.c, p.tensor, p.zero_point, p.is_uint8);

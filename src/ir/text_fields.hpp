@@ -1,15 +1,12 @@
 // The fields of every attribute type by name, once for printer and parser: visit(name, field) for each.
 #pragma once
 
-#include <type_traits>
-
+#include "base/fields.hpp"
 #include "ir/graph.hpp"
 
 namespace peraxis::ir::text {
 
-// T, const or not. A type without fields here does not compile.
-template <class T, class Type>
-concept Is = std::is_same_v<std::remove_const_t<T>, Type>;
+using base::Is;
 
 template <class Visit, Is<BinaryAttributes> T>
 void visit_fields(Visit&& visit, T& a) {

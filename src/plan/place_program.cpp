@@ -27,15 +27,6 @@ using program::TaskKind;
 using requant::HostWork;
 using rk3588::SymbolicAddress;
 
-TaskKind task_kind(const rk3588::Task& task) {
-  if (std::holds_alternative<rk3588::PoolTask>(task)) return TaskKind::Pool;
-  if (std::holds_alternative<rk3588::ElementTask>(task)) return TaskKind::Element;
-  if (std::holds_alternative<rk3588::TableTask>(task)) return TaskKind::Table;
-  if (const auto* convolution = std::get_if<rk3588::ConvTask>(&task))
-    return convolution->depthwise ? TaskKind::Depthwise : TaskKind::Direct;
-  return TaskKind::Upsample;
-}
-
 // What the host does with each channel of a layer after its tasks.
 program::HostWork host_work_of(const LayerPlan& chosen, const lower::LoweredLayer& lowered) {
   const requant::Layer& layer = chosen.layer;
@@ -347,8 +338,8 @@ class ProgramMaker {
     if (!tasks.empty()) open_job(tasks.size());
     const auto channels = static_cast<int32_t>(view.c);
     for (const rk3588::Task& task : tasks)
-      program_.tasks.push_back({static_cast<int32_t>(index), task_kind(task), 0, static_cast<int32_t>(view.h),
-                                channels, channels, 0, task});
+      program_.tasks.push_back({static_cast<int32_t>(index), rk3588::kind_of(task), 0,
+                                static_cast<int32_t>(view.h), channels, channels, 0, task});
     const int32_t made =
         tensors_.add(op.outputs[0], {view, -1, layout}, output, tensors_.home_owner(op.outputs[0]));
     write(index, made);

@@ -4,161 +4,23 @@
 #include <array>
 #include <type_traits>
 
+#include "base/fields.hpp"
 #include "program/program.hpp"
 
 namespace peraxis::program {
 
-// T, const or not. A type without fields here does not compile.
-template <class T, class Type>
-concept Is = std::is_same_v<std::remove_const_t<T>, Type>;
+using base::Is;
 
 // A task's fields stand under the name of its kind.
 template <class T>
 constexpr const char* task_word() {
   if constexpr (std::is_same_v<T, rk3588::ConvTask>) return "convolution";
-  if constexpr (std::is_same_v<T, rk3588::PoolTask>) return "pool";
-  if constexpr (std::is_same_v<T, rk3588::ElementTask>) return "element";
-  if constexpr (std::is_same_v<T, rk3588::UpsampleTask>) return "upsample";
-  if constexpr (std::is_same_v<T, rk3588::TableTask>) return "load_table";
+#define PERAXIS_TASK(kind, type, name, word, emitter) \
+  if constexpr (std::is_same_v<T, rk3588::type>) return word;
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
 }
 
-template <class Visit, Is<rk3588::ConvTask> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("depthwise", x.depthwise);
-  visit("in_width", x.in_width);
-  visit("in_height", x.in_height);
-  visit("packed", x.packed);
-  visit("in_plane", x.in_plane);
-  visit("line", x.line);
-  visit("in_channels", x.in_channels);
-  visit("in_channels_real", x.in_channels_real);
-  visit("input", x.input);
-  visit("pad_left", x.pad_left);
-  visit("pad_top", x.pad_top);
-  visit("pad_value", x.pad_value);
-  visit("kernel_width", x.kernel_width);
-  visit("kernel_height", x.kernel_height);
-  visit("stride_x", x.stride_x);
-  visit("stride_y", x.stride_y);
-  visit("dilation_x", x.dilation_x);
-  visit("dilation_y", x.dilation_y);
-  visit("insert_x", x.insert_x);
-  visit("insert_y", x.insert_y);
-  visit("kernels", x.kernels);
-  visit("weight_bytes_per_kernel", x.weight_bytes_per_kernel);
-  visit("weight_bytes", x.weight_bytes);
-  visit("weights", x.weights);
-  visit("weight_zero_point", x.weight_zero_point);
-  visit("out_width", x.out_width);
-  visit("out_height", x.out_height);
-  visit("out_plane", x.out_plane);
-  visit("out_channels", x.out_channels);
-  visit("out_channels_real", x.out_channels_real);
-  visit("output", x.output);
-  visit("operands", x.operands);
-  visit("data_banks", x.data_banks);
-  visit("weight_banks", x.weight_banks);
-  visit("weight_reuse", x.weight_reuse);
-  visit("dpu", x.dpu);
-  visit("added", x.added);
-}
-
-template <class Visit, Is<rk3588::PoolTask> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("average", x.average);
-  visit("in_width", x.in_width);
-  visit("in_height", x.in_height);
-  visit("out_width", x.out_width);
-  visit("out_height", x.out_height);
-  visit("channels", x.channels);
-  visit("kernel_width", x.kernel_width);
-  visit("kernel_height", x.kernel_height);
-  visit("stride_x", x.stride_x);
-  visit("stride_y", x.stride_y);
-  visit("pad_left", x.pad_left);
-  visit("pad_top", x.pad_top);
-  visit("pad_right", x.pad_right);
-  visit("pad_bottom", x.pad_bottom);
-  visit("input", x.input);
-  visit("output", x.output);
-  visit("in_plane", x.in_plane);
-  visit("out_plane", x.out_plane);
-}
-
-template <class Visit, Is<rk3588::ElementTask> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("width", x.width);
-  visit("height", x.height);
-  visit("channels", x.channels);
-  visit("input", x.input);
-  visit("output", x.output);
-  visit("in_plane", x.in_plane);
-  visit("out_plane", x.out_plane);
-  visit("addend", x.addend);
-  visit("factor", x.factor);
-  visit("constant", x.constant);
-  visit("relu_first", x.relu_first);
-  visit("operand", x.operand);
-  visit("prelu_factor", x.prelu_factor);
-  visit("prelu_shift", x.prelu_shift);
-  visit("relu", x.relu);
-  visit("table", x.table);
-  visit("out_scale", x.out_scale);
-  visit("out_shift", x.out_shift);
-  visit("out_offset", x.out_offset);
-}
-
-template <class Visit, Is<rk3588::UpsampleTask> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("width", x.width);
-  visit("height", x.height);
-  visit("rows", x.rows);
-  visit("columns", x.columns);
-  visit("input", x.input);
-  visit("output", x.output);
-}
-template <class Visit, Is<rk3588::TableTask> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("table", x.table);
-  visit("input", x.input);
-  visit("output", x.output);
-}
-template <class Visit, Is<rk3588::DpuParams> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("int32_output", x.int32_output);
-  visit("multiply", x.multiply);
-  visit("scalar_factor", x.scalar_factor);
-  visit("bs_shift", x.bs_shift);
-  visit("relu", x.relu);
-  visit("bn_addend", x.bn_addend);
-  visit("relux", x.relux);
-  visit("relux_compare", x.relux_compare);
-  visit("out_scale", x.out_scale);
-  visit("out_shift", x.out_shift);
-  visit("ties_away", x.ties_away);
-  visit("out_offset", x.out_offset);
-}
-template <class Visit, Is<rk3588::AddedTensor> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("address", x.address);
-  visit("plane", x.plane);
-  visit("factor", x.factor);
-  visit("constant", x.constant);
-  visit("offset", x.offset);
-  visit("operand_factor", x.operand_factor);
-  visit("relu", x.relu);
-  visit("out_scale", x.out_scale);
-  visit("out_shift", x.out_shift);
-  visit("out_offset", x.out_offset);
-}
-template <class Visit, Is<rk3588::ElementTask::Operand> T>
-void visit_fields(Visit&& visit, T& x) {
-  visit("address", x.address);
-  visit("plane", x.plane);
-  visit("offset", x.offset);
-  visit("factor", x.factor);
-  visit("combine", x.combine);
-}
 template <class Visit, Is<Operator> T>
 void visit_fields(Visit&& visit, T& x) {
   visit("variant", x.variant);
@@ -293,8 +155,14 @@ void visit_fields(Visit&& visit, T& x) {
 
 // Names of enums, by value.
 constexpr std::array kVariantNames = {"convolution", "tasks", "view", "part", "sum", "cpu", "unused"};
-constexpr std::array kTaskKindNames = {"direct",  "depthwise", "block_diagonal", "pool",
-                                       "element", "upsample",  "table"};
+constexpr std::array kTaskKindNames = {
+    "direct",
+    "depthwise",
+    "block_diagonal",
+#define PERAXIS_TASK(kind, type, name, word, emitter) name,
+#include "target/rk3588/task_kinds.def"
+#undef PERAXIS_TASK
+};
 constexpr std::array kStepKindNames = {"cpu", "upload", "download", "job", "gather", "requantize", "correct"};
 constexpr std::array kRoundingNames = {"two", "once", "double"};
 constexpr std::array kCombineNames = {"add", "multiply", "maximum", "minimum"};

@@ -128,7 +128,7 @@ struct HostWork {
   bool operator==(const HostWork&) const = default;
 };
 
-enum class TaskKind : uint8_t { Direct, Depthwise, BlockDiagonal, Pool, Element, Upsample, Table };
+using rk3588::TaskKind;
 
 // A task and whose it is.
 struct Task {

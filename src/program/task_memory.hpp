@@ -1,6 +1,4 @@
-// Which memory a task touches, in the terms of its own fields: every address, and where it is read or written
-// up to. Whole groups of channels are written whatever the layer has (docs/hardware/wdma.md#dummy-channels),
-// so this is more than the tensors that the task is made for.
+// Which memory a task touches: every address, and where its maps are read or written up to.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +9,11 @@
 
 namespace peraxis::program {
 
-// Bytes of an allocation that a task reads or writes: none before `begin`, at `end` or behind it.
-struct Reach {
-  int32_t allocation = -1;
-  int64_t begin = 0, end = 0;
-  bool written = false;
-};
-// Of the task's maps; weights and operands of channels are constants.
-std::vector<Reach> reach_of(const rk3588::Task& task);
+using rk3588::Reach;
+// Of the task's maps.
+inline std::vector<Reach> reach_of(const rk3588::Task& task) {
+  return std::visit([](const auto& t) { return reach(t); }, task);
+}
 
 // fn(address) for every address of the task that is in use, constants too.
 template <class Fn>

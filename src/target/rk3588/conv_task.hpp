@@ -4,8 +4,22 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "base/fields.hpp"
+#include "target/rk3588/limits.hpp"
 
 namespace peraxis::rk3588 {
+
+// Bytes of an allocation that a task reads or writes: none before `begin`, at `end` or behind it. Of the
+// task's maps, in the terms of its own fields; weights and operands of channels are constants. Whole groups
+// of channels are written whatever the layer has (docs/hardware/wdma.md#dummy-channels), so this is more than
+// the tensors that the task is made for.
+struct Reach {
+  int32_t allocation = -1;
+  int64_t begin = 0, end = 0;
+  bool written = false;
+};
 
 // A device address before memory is planned: an allocation of the compiler and a byte offset in it.
 struct SymbolicAddress {
@@ -13,6 +27,15 @@ struct SymbolicAddress {
   int64_t offset = 0;
   bool operator==(const SymbolicAddress&) const = default;
 };
+
+// `surfaces` of `atoms` each, `plane` atoms apart.
+inline Reach maps(const SymbolicAddress& from, int64_t surfaces, int64_t plane, int64_t atoms) {
+  return {from.allocation, from.offset, from.offset + ((surfaces - 1) * plane + atoms) * kAtomBytes};
+}
+inline Reach written(Reach reach) {
+  reach.written = true;
+  return reach;
+}
 
 // The DPU's arithmetic of one task (docs/hardware/dpu.md#order-of-the-stages). Per channel c:
 //   v = sat32(shift_ties_even((sum + A[c]) * C[c], bs_shift))      multiply; else v = sum + A[c]
@@ -36,6 +59,21 @@ struct DpuParams {
   bool records() const { return multiply && scalar_factor == 0; }
   bool operator==(const DpuParams&) const = default;
 };
+template <class Visit, base::Is<DpuParams> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("int32_output", x.int32_output);
+  visit("multiply", x.multiply);
+  visit("scalar_factor", x.scalar_factor);
+  visit("bs_shift", x.bs_shift);
+  visit("relu", x.relu);
+  visit("bn_addend", x.bn_addend);
+  visit("relux", x.relux);
+  visit("relux_compare", x.relux_compare);
+  visit("out_scale", x.out_scale);
+  visit("out_shift", x.out_shift);
+  visit("ties_away", x.ties_away);
+  visit("out_offset", x.out_offset);
+}
 
 // A second tensor of the output's shape that the task adds to what DpuParams makes. DpuParams then makes
 // whole steps of the convolution's own output (out_scale 1, out_shift 0); BS keeps them to its range, not BN:
@@ -57,6 +95,19 @@ struct AddedTensor {
   int32_t out_scale = 1, out_shift = 0, out_offset = 0;
   bool operator==(const AddedTensor&) const = default;
 };
+template <class Visit, base::Is<AddedTensor> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("address", x.address);
+  visit("plane", x.plane);
+  visit("factor", x.factor);
+  visit("constant", x.constant);
+  visit("offset", x.offset);
+  visit("operand_factor", x.operand_factor);
+  visit("relu", x.relu);
+  visit("out_scale", x.out_scale);
+  visit("out_shift", x.out_shift);
+  visit("out_offset", x.out_offset);
+}
 
 struct ConvTask {
   bool depthwise = false;
@@ -98,5 +149,61 @@ struct ConvTask {
   std::optional<AddedTensor> added;
   bool operator==(const ConvTask&) const = default;
 };
+template <class Visit, base::Is<ConvTask> T>
+void visit_fields(Visit&& visit, T& x) {
+  visit("depthwise", x.depthwise);
+  visit("in_width", x.in_width);
+  visit("in_height", x.in_height);
+  visit("packed", x.packed);
+  visit("in_plane", x.in_plane);
+  visit("line", x.line);
+  visit("in_channels", x.in_channels);
+  visit("in_channels_real", x.in_channels_real);
+  visit("input", x.input);
+  visit("pad_left", x.pad_left);
+  visit("pad_top", x.pad_top);
+  visit("pad_value", x.pad_value);
+  visit("kernel_width", x.kernel_width);
+  visit("kernel_height", x.kernel_height);
+  visit("stride_x", x.stride_x);
+  visit("stride_y", x.stride_y);
+  visit("dilation_x", x.dilation_x);
+  visit("dilation_y", x.dilation_y);
+  visit("insert_x", x.insert_x);
+  visit("insert_y", x.insert_y);
+  visit("kernels", x.kernels);
+  visit("weight_bytes_per_kernel", x.weight_bytes_per_kernel);
+  visit("weight_bytes", x.weight_bytes);
+  visit("weights", x.weights);
+  visit("weight_zero_point", x.weight_zero_point);
+  visit("out_width", x.out_width);
+  visit("out_height", x.out_height);
+  visit("out_plane", x.out_plane);
+  visit("out_channels", x.out_channels);
+  visit("out_channels_real", x.out_channels_real);
+  visit("output", x.output);
+  visit("operands", x.operands);
+  visit("data_banks", x.data_banks);
+  visit("weight_banks", x.weight_banks);
+  visit("weight_reuse", x.weight_reuse);
+  visit("dpu", x.dpu);
+  visit("added", x.added);
+}
+inline Reach input_of(const ConvTask& t) {
+  const int64_t line = t.line > 0 ? t.line : t.in_width;
+  const int64_t pixels = (t.in_height - 1) * line + t.in_width;
+  if (t.packed > 0) return {t.input.allocation, t.input.offset, t.input.offset + pixels * t.packed};
+  return maps(t.input, t.in_channels / kAtomBytes, t.in_plane, pixels);
+}
+
+inline std::vector<Reach> reach(const ConvTask& t) {
+  const int64_t pixels = t.out_width * t.out_height;
+  const int64_t per_atom = t.dpu.int32_output ? 4 : kAtomBytes;
+  std::vector<Reach> out{input_of(t),
+                         written(maps(t.output, t.out_channels / per_atom, t.out_plane, pixels))};
+  // Dummy channels are read as well.
+  if (t.added) out.push_back(maps(t.added->address, t.out_channels / kAtomBytes, t.added->plane, pixels));
+  return out;
+}
 
 }  // namespace peraxis::rk3588

@@ -51,24 +51,13 @@ inline int64_t bytes_moved(const ConvTask& task, int64_t words) {
          words * kWordBytes;
 }
 
-// The same for a task of any kind; command words as emit/ writes them.
-inline constexpr int64_t kConvWords = 126, kPoolWords = 30, kFlyingWords = 74;
-inline constexpr int64_t kTableWords = kFlyingWords + 2 * (1 + kLookUpEntries);
+// The same for a task of any kind; of others than convolutions: tasks.hpp.
+inline constexpr int64_t kConvWords = 126;  // as emit/ writes them
+inline int64_t bytes_moved(const ConvTask& task) {
+  return bytes_moved(task, kConvWords);
+}
 inline int64_t bytes_moved(const Task& task) {
-  struct Visitor {
-    int64_t operator()(const ConvTask& t) const { return bytes_moved(t, kConvWords); }
-    int64_t operator()(const PoolTask& t) const {
-      return (t.in_width * t.in_height + t.out_width * t.out_height) * t.channels + kPoolWords * kWordBytes;
-    }
-    int64_t operator()(const ElementTask& t) const {
-      return t.width * t.height * t.channels * (t.operand ? 3 : 2) + kFlyingWords * kWordBytes;
-    }
-    int64_t operator()(const UpsampleTask& t) const {
-      return t.width * t.height * (1 + t.rows * t.columns) * kAtomBytes + kFlyingWords * kWordBytes;
-    }
-    int64_t operator()(const TableTask&) const { return 2 * kAtomBytes + kTableWords * kWordBytes; }
-  };
-  return std::visit(Visitor(), task);
+  return std::visit([](const auto& t) { return bytes_moved(t); }, task);
 }
 
 // Estimated time of a task: the longer of working and moving, and what every task costs.
