@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "base/hash.hpp"
+#include "import/importer.hpp"
 #include "ir/ranges.hpp"
 #include "ir/shape.hpp"
 #include "passes/resolve_shapes.hpp"
@@ -43,13 +44,14 @@ Error located(Error error, const std::string& path) {
   return error;
 }
 
-Status read_model(std::span<const uint8_t> bytes, const import::ImportOptions& options, Loaded& loaded) {
+Status read_model(const import::Importer& importer, std::span<const uint8_t> bytes,
+                  const import::ImportOptions& options, Loaded& loaded) {
   ir::Graph graph =
-      PERAXIS_TRY(import::import_tflite(bytes, std::filesystem::path(loaded.path).stem().string(), options));
+      PERAXIS_TRY(importer.read(bytes, std::filesystem::path(loaded.path).stem().string(), options));
   if (const int64_t count = PERAXIS_TRY(passes::resolve_shapes(graph)); count > 0)
     loaded.changes.push_back(
         {"resolve_shapes", "operators of constants computed for shapes and weights", count});
-  import::Entries entries = PERAXIS_TRY(import::read_entries(bytes, options));
+  import::Entries entries = PERAXIS_TRY(importer.entries(bytes, options));
   loaded.signatures = std::move(entries.signatures);
   for (const import::DynamicInput& input : entries.dynamic_inputs)
     loaded.warnings.push_back(
@@ -114,12 +116,13 @@ Result<Loaded> load(std::span<const uint8_t> bytes, const std::string& path,
       return tl::unexpected<Error>(located(std::move(status).error(), path));
     return loaded;
   }
-  if (!import::looks_like_tflite(bytes)) {
+  const import::Importer* importer = import::importer_of(bytes);
+  if (importer == nullptr) {
     const std::string what = describe_content(bytes);
-    return fail(ErrorCode::InvalidModel, "{} is neither a TFLite model nor a peraxis executable{}{}", path,
-                what.empty() ? "" : "; it looks like ", what);
+    return fail(ErrorCode::InvalidModel, "{} is neither {} nor a peraxis executable{}{}", path,
+                import::formats_listed(), what.empty() ? "" : "; it looks like ", what);
   }
-  if (Status status = read_model(bytes, options, loaded); !status)
+  if (Status status = read_model(*importer, bytes, options, loaded); !status)
     return tl::unexpected<Error>(located(std::move(status).error(), path));
   loaded.embedded = vision::read_embedded_info(bytes);
   return loaded;

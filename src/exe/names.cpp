@@ -12,7 +12,7 @@ using std::literals::operator""sv;
 // "auto" and the strategies.
 constexpr std::array kStrategies{
     "auto"sv,
-#define PERAXIS_STRATEGY(identifier, name, sentence) name##sv,
+#define PERAXIS_STRATEGY(identifier, name, function, sentence) name##sv,
 #include "requant/strategies.def"
 #undef PERAXIS_STRATEGY
 };

@@ -7,7 +7,7 @@
 
 namespace peraxis::requant {
 
-Result<LayerParams> exact(const Layer& layer) {
+Result<LayerParams> exact(const Layer& layer, const StrategyOptions&) {
   LayerParams out;
   out.strategy = Strategy::Exact;
   out.host = HostWork::Requantize;

@@ -30,9 +30,7 @@ rk3588::DpuParams class_params(int exponent, bool tie_proof) {
   return dpu;
 }
 
-}  // namespace
-
-Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
+Result<LayerParams> by_exponent(const Layer& layer, bool tie_proof) {
   if (Status ok = require_no_wrap(layer); !ok) return tl::make_unexpected(ok.error());
   const Strategy self = tie_proof ? Strategy::ExponentClassesTieProof : Strategy::ExponentClasses;
   if (layer.rounding != Rounding::Two) {
@@ -97,6 +95,15 @@ Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof) {
   }
   out.host = host_work_of(layer, out.sets);
   return out;
+}
+
+}  // namespace
+
+Result<LayerParams> exponent_classes(const Layer& layer, const StrategyOptions&) {
+  return by_exponent(layer, false);
+}
+Result<LayerParams> exponent_classes_tie_proof(const Layer& layer, const StrategyOptions&) {
+  return by_exponent(layer, true);
 }
 
 }  // namespace peraxis::requant

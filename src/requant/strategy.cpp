@@ -13,7 +13,7 @@ struct Entry {
   const char* sentence;
 };
 constexpr std::array kEntries = {
-#define PERAXIS_STRATEGY(identifier, name, sentence) Entry{name, sentence},
+#define PERAXIS_STRATEGY(identifier, name, function, sentence) Entry{name, sentence},
 #include "requant/strategies.def"
 #undef PERAXIS_STRATEGY
 };
@@ -44,28 +44,11 @@ Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy, con
   if (options.group_size < 1)
     return fail(ErrorCode::InvalidArgument, "group size {} is below 1", options.group_size);
   switch (strategy) {
-    case Strategy::MaxScale:
-      return max_scale(layer, options);
-    case Strategy::Groups:
-      return groups(layer, options);
-    case Strategy::SortedGroups:
-      return sorted_groups(layer, options);
-    case Strategy::PerChannel:
-      return per_channel(layer, options);
-    case Strategy::Hybrid:
-      return hybrid(layer, options);
-    case Strategy::HwMultiply:
-      return hw_multiply(layer, options);
-    case Strategy::ExponentClasses:
-      return exponent_classes(layer, false);
-    case Strategy::ExponentClassesTieProof:
-      return exponent_classes(layer, true);
-    case Strategy::TwoScalar:
-      return two_scalar(layer, options);
-    case Strategy::MesaScale:
-      return mesa_scale(layer, options);
-    case Strategy::Exact:
-      return exact(layer);
+#define PERAXIS_STRATEGY(identifier, name, function, sentence) \
+  case Strategy::identifier:                                   \
+    return function(layer, options);
+#include "requant/strategies.def"
+#undef PERAXIS_STRATEGY
   }
   return fail(ErrorCode::Internal, "strategy {} is not known", static_cast<int>(strategy));
 }

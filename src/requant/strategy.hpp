@@ -14,7 +14,7 @@
 namespace peraxis::requant {
 
 enum class Strategy : uint8_t {
-#define PERAXIS_STRATEGY(identifier, name, sentence) identifier,
+#define PERAXIS_STRATEGY(identifier, name, function, sentence) identifier,
 #include "requant/strategies.def"
 #undef PERAXIS_STRATEGY
 };
@@ -57,23 +57,18 @@ struct LayerParams {
 Result<LayerParams> choose_parameters(const Layer& layer, Strategy strategy,
                                       const StrategyOptions& options = {});
 
-// The files of the strategies.
-Result<LayerParams> max_scale(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> groups(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> sorted_groups(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> per_channel(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> hybrid(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> two_scalar(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> mesa_scale(const Layer& layer, const StrategyOptions& options);
-Result<LayerParams> hw_multiply(const Layer& layer, const StrategyOptions& options);
+// One function a strategy, each in a file of its own.
+#define PERAXIS_STRATEGY(identifier, name, function, sentence) \
+  Result<LayerParams> function(const Layer& layer, const StrategyOptions& options);
+#include "requant/strategies.def"
+#undef PERAXIS_STRATEGY
+
 // The multiplier inside given groups of channels, each with a gain of its own.
 Result<LayerParams> multiply_groups(const Layer& layer, Strategy strategy, const StrategyOptions& options,
                                     const std::vector<std::vector<int32_t>>& groups);
 // One set whose BS alone makes the layer's output: v = output - dpu.out_offset, in whole steps, kept to the
 // activation's range by ReLU and its bound. Unsupported when a channel would differ by more than 1.
 Result<LayerParams> multiply_to_steps(const Layer& layer);
-Result<LayerParams> exponent_classes(const Layer& layer, bool tie_proof);
-Result<LayerParams> exact(const Layer& layer);
 
 // Shared by the strategies.
 // Unsupported when a channel's accumulator or product leaves int32: LiteRT wraps there, the chip saturates.

@@ -15,6 +15,7 @@
 #include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/warnings.hpp"
+#include "device/open.hpp"
 #include "engine/calibration.hpp"
 #include "engine/facts.hpp"
 #include "engine/outputs.hpp"
@@ -355,8 +356,12 @@ void add_run(const Arguments& arguments) {
   arguments.option("MODEL", options->model, "a TFLite model or a compiled executable").required();
   add_input_options(arguments, options->inputs);
   add_info_options(arguments, options->info);
-  arguments.option("--device", options->device, "sim, cpu or auto")
-      .one_of({"sim", "cpu", "auto"})
+  std::vector<std::string> devices = device::running_devices();
+  devices.insert(devices.end(), {"cpu", "auto"});
+  arguments
+      .option("--device", options->device,
+              "where it runs: sim, the machine model; cpu, the reference kernels alone; auto")
+      .one_of(devices)
       .shows_default();
   add_build_options(arguments, options->build);
   arguments.flag("--no-fallback", options->build.chosen.no_fallback,
