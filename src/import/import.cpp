@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "import/tflite_reader.hpp"
+#include "ir/pads.hpp"
 #include "ir/shape.hpp"
 
 namespace peraxis::import {
@@ -149,6 +150,7 @@ Result<ir::Graph> read_graph(const File& file, const tfl::SubGraph& subgraph, co
     PERAXIS_TRY(budget.take(links * 4));
     graph.ops.push_back(PERAXIS_TRY(read_operator(file, op, i, tensor_count)));
     PERAXIS_TRY(state_reshape(graph, i, op, budget));
+    ir::state_pads(graph, i);
   }
   state_detection_shapes(graph);
   close_unmade(graph);

@@ -28,12 +28,16 @@ Result<ir::Activation> read_activation(tfl::ActivationFunctionType type) {
               *name == '\0' ? "unknown" : name, static_cast<int>(type));
 }
 
-Result<ir::Padding> read_padding(tfl::Padding padding) {
+// Amounts follow from the shapes (ir::state_pads).
+Result<ir::Pads> read_padding(tfl::Padding padding, ir::Pads::Rule valid = ir::Pads::Rule::Stated) {
+  ir::Pads pads;
   switch (padding) {
     case tfl::Padding::SAME:
-      return ir::Padding::Same;
+      pads.rule = ir::Pads::Rule::Even;
+      return pads;
     case tfl::Padding::VALID:
-      return ir::Padding::Valid;
+      pads.rule = valid;
+      return pads;
   }
   return fail(ErrorCode::InvalidModel, "the padding code {} is not SAME (0) or VALID (1)",
               static_cast<int>(padding));
@@ -82,7 +86,7 @@ template <class T>
 Result<ir::Attributes> convolution(const tfl::Operator& op) {
   const T* source = PERAXIS_TRY(required_options<T>(op));
   ir::ConvAttributes out;
-  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.pads = PERAXIS_TRY(read_padding(source->padding()));
   out.stride_h = source->stride_h();
   out.stride_w = source->stride_w();
   out.dilation_h = source->dilation_h_factor();
@@ -111,7 +115,7 @@ Result<ir::Attributes> fully_connected(const tfl::Operator& op) {
 Result<ir::Attributes> pool(const tfl::Operator& op) {
   const auto* source = PERAXIS_TRY(required_options<tfl::Pool2DOptions>(op));
   ir::PoolAttributes out;
-  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.pads = PERAXIS_TRY(read_padding(source->padding()));
   out.stride_h = source->stride_h();
   out.stride_w = source->stride_w();
   out.filter_h = source->filter_height();
@@ -175,7 +179,7 @@ Result<ir::Attributes> leaky_relu(const tfl::Operator& op) {
 Result<ir::Attributes> transpose_conv(const tfl::Operator& op) {
   const auto* source = PERAXIS_TRY(required_options<tfl::TransposeConvOptions>(op));
   ir::TransposeConvAttributes out;
-  out.padding = PERAXIS_TRY(read_padding(source->padding()));
+  out.pads = PERAXIS_TRY(read_padding(source->padding(), ir::Pads::Rule::Behind));
   out.stride_h = source->stride_h();
   out.stride_w = source->stride_w();
   out.activation = PERAXIS_TRY(read_activation(source->fused_activation_function()));

@@ -12,7 +12,7 @@
 
 namespace peraxis::ir {
 
-// Float16: constants on their way through DENSIFY and DEQUANTIZE only.
+// Float16: constants on their way through densify and dequantize only.
 enum class DataType : uint8_t { Float32, Int32, UInt8, Int64, Int8, Int16, Bool, Float16 };
 const char* data_type_name(DataType type);  // "float32", "int8", ...
 std::optional<DataType> data_type_from_name(std::string_view name);
@@ -36,7 +36,7 @@ struct QuantParams {
 struct Tensor {
   std::string name;
   DataType type = DataType::Int8;
-  std::vector<int32_t> shape;  // TFLite's order: NHWC for maps, [out,kh,kw,in] for convolution weights
+  std::vector<int32_t> shape;  // outermost first; what the dimensions of each operand are: ir/layouts.hpp
   QuantParams quant;
   // The file leaves the shape to the operator that makes the tensor: `shape` means nothing until
   // infer_shapes() has stated it. No verified graph has such a tensor.
@@ -48,7 +48,7 @@ struct Tensor {
   int64_t bytes() const { return elements() * data_type_bytes(type); }
 };
 
-// A 4-D map by name. Lower ranks are filled with ones in front (as TFLite's broadcasting does).
+// A 4-D map by name. Lower ranks are filled with ones in front (as broadcasting does).
 struct Nhwc {
   int64_t n = 1, h = 1, w = 1, c = 1;
   int64_t elements() const { return n * h * w * c; }
@@ -56,9 +56,21 @@ struct Nhwc {
 };
 Nhwc nhwc(const Tensor& tensor);  // rank 0..4; the importer and the verifier refuse higher ranks where needed
 
-enum class Padding : uint8_t { Same, Valid };
+// Rows and columns around a map, by side. Whose values they have says the operator that holds them.
+struct Pads {
+  // What stands in a file in place of amounts, which need shapes. Importers state the amounts where the
+  // shapes are stated, infer_shapes() does where they are open. No verified graph has a rule but Stated.
+  //   Even:   ceil(size / stride) outputs; halves before and behind, the odd one behind.
+  //   Behind: of a transposed convolution: all of them behind.
+  enum class Rule : uint8_t { Stated, Even, Behind };
+
+  int32_t top = 0, bottom = 0, left = 0, right = 0;
+  Rule rule = Rule::Stated;
+  bool operator==(const Pads&) const = default;
+};
+const char* pad_rule_name(Pads::Rule rule);  // "stated", "even", "behind"
+
 enum class Activation : uint8_t { None, Relu, ReluN1To1, Relu6 };
-const char* padding_name(Padding padding);           // "same", "valid"
 const char* activation_name(Activation activation);  // "none", "relu", "relu_n1_to_1", "relu6"
 
 struct NoAttributes {
@@ -66,18 +78,15 @@ struct NoAttributes {
 };
 struct BinaryAttributes {
   Activation activation = Activation::None;
-  bool pot_scale_int16 = true;  // ADD and SUB of int16: whether scales that are powers of two may be shifts
+  bool pot_scale_int16 = true;  // add and sub of int16: whether scales that are powers of two may be shifts
   bool operator==(const BinaryAttributes&) const = default;
 };
-struct ConvAttributes {  // CONV_2D and DEPTHWISE_CONV_2D
-  Padding padding = Padding::Same;
+struct ConvAttributes {  // conv_2d and depthwise_conv_2d
+  Pads pads;             // zeros, which is the input's zero point
   int32_t stride_h = 1, stride_w = 1;
   int32_t dilation_h = 1, dilation_w = 1;
   Activation activation = Activation::None;
   bool int32_bias = false;  // int16 activations: the file names int32 as the type of bias and accumulator
-  // Rows and columns of zeros (the input's zero point) around the input before `padding` applies: a PAD that
-  // passes/fold_pads took in. Files have none.
-  int32_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
   bool operator==(const ConvAttributes&) const = default;
 };
 struct FullyConnectedAttributes {
@@ -87,9 +96,11 @@ struct FullyConnectedAttributes {
   bool operator==(const FullyConnectedAttributes&) const = default;
 };
 struct PoolAttributes {
-  Padding padding = Padding::Same;
+  Pads pads;  // no pixels, unless they are counted
   int32_t stride_h = 1, stride_w = 1, filter_h = 1, filter_w = 1;
   Activation activation = Activation::None;
+  // average_pool_2d: padding is zeros (the input's zero point), and a mean is one of the whole window.
+  bool counts_padding = false;
   bool operator==(const PoolAttributes&) const = default;
 };
 struct ConcatenationAttributes {
@@ -123,13 +134,15 @@ struct LeakyReluAttributes {
   bool operator==(const LeakyReluAttributes&) const = default;
 };
 struct TransposeConvAttributes {
-  Padding padding = Padding::Same;
+  // How much of the whole result, (size - 1) * stride + kernel, is dropped at each side. Behind, it can be
+  // less than nothing: outputs that no kernel reaches.
+  Pads pads;
   int32_t stride_h = 1, stride_w = 1;
   Activation activation = Activation::None;
   bool int32_bias = false;  // as in ConvAttributes
   bool operator==(const TransposeConvAttributes&) const = default;
 };
-struct BlockAttributes {  // DEPTH_TO_SPACE and SPACE_TO_DEPTH
+struct BlockAttributes {  // depth_to_space and space_to_depth
   int32_t block_size = 1;
   bool operator==(const BlockAttributes&) const = default;
 };
@@ -137,9 +150,9 @@ struct GatherAttributes {
   int32_t axis = 0, batch_dims = 0;  // may be negative, as in the file
   bool operator==(const GatherAttributes&) const = default;
 };
-struct PackAttributes {  // PACK and UNPACK
+struct PackAttributes {  // pack and unpack
   int32_t axis = 0;
-  int32_t count = 1;  // inputs of PACK, outputs of UNPACK
+  int32_t count = 1;  // inputs of pack, outputs of unpack
   bool operator==(const PackAttributes&) const = default;
 };
 struct SqueezeAttributes {
@@ -176,7 +189,7 @@ struct LstmAttributes {                      // the activation is tanh
   int32_t hidden_zero_point = 0;
   bool operator==(const LstmAttributes&) const = default;
 };
-struct DetectionAttributes {  // the custom operator TFLite_Detection_PostProcess
+struct DetectionAttributes {
   int32_t max_detections = 1, max_classes_per_detection = 1, detections_per_class = 100, num_classes = 1;
   bool use_regular_nms = false;
   float nms_score_threshold = 0.0F, nms_iou_threshold = 0.5F;
@@ -241,7 +254,8 @@ Status verify(const Graph& graph);
 // inside the graph.
 Status verify_op(const Graph& graph, size_t op_index);
 
-// States the shapes of the operator's outputs that are open, by its rule; says why when it cannot. The
+// States the operator's padding and the shapes of its outputs that are open, by its rule; says why when it
+// cannot. The
 // operator's tensor indices must lie inside the graph.
 Status infer_shapes(Graph& graph, size_t op_index);
 
@@ -262,18 +276,16 @@ StoredRange activation_range(const Tensor& output, Activation activation);
 // Spatial sizes of convolutions and pools (docs/arithmetic.md#spatial-sizes).
 struct SpatialAxis {
   int64_t out = 0;     // output size
-  int64_t before = 0;  // padding at the top or left; the extra one of an odd total is at the other end
-  int64_t after = 0;
+  int64_t before = 0;  // padding at the top or left
+  int64_t after = 0;   // padding at the other end that a window reaches, which can be less than there is
 };
-SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, Padding padding);
-// Rows and columns of a convolution with all of its padding, explicit and implied.
-struct ConvAxes {
+struct SpatialAxes {
   SpatialAxis rows, columns;
 };
-ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_w,
-                   const ConvAttributes& attributes);
+SpatialAxes conv_axes(const Nhwc& in, int64_t kernel_h, int64_t kernel_w, const ConvAttributes& attributes);
+SpatialAxes pool_axes(const Nhwc& in, const PoolAttributes& attributes);
 
-// The operator's outputs hold bytes of its inputs and constants, elsewhere: no arithmetic. A CONCATENATION of
+// The operator's outputs hold bytes of its inputs and constants, elsewhere: no arithmetic. A concatenation of
 // several scales computes.
 bool only_moves_data(const Graph& graph, const Op& op);
 

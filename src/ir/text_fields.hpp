@@ -15,17 +15,13 @@ void visit_fields(Visit&& visit, T& a) {
 }
 template <class Visit, Is<ConvAttributes> T>
 void visit_fields(Visit&& visit, T& a) {
-  visit("padding", a.padding);
+  visit("pads", a.pads);
   visit("stride_h", a.stride_h);
   visit("stride_w", a.stride_w);
   visit("dilation_h", a.dilation_h);
   visit("dilation_w", a.dilation_w);
   visit("activation", a.activation);
   visit("int32_bias", a.int32_bias);
-  visit("pad_top", a.pad_top);
-  visit("pad_left", a.pad_left);
-  visit("pad_bottom", a.pad_bottom);
-  visit("pad_right", a.pad_right);
 }
 template <class Visit, Is<FullyConnectedAttributes> T>
 void visit_fields(Visit&& visit, T& a) {
@@ -35,12 +31,13 @@ void visit_fields(Visit&& visit, T& a) {
 }
 template <class Visit, Is<PoolAttributes> T>
 void visit_fields(Visit&& visit, T& a) {
-  visit("padding", a.padding);
+  visit("pads", a.pads);
   visit("stride_h", a.stride_h);
   visit("stride_w", a.stride_w);
   visit("filter_h", a.filter_h);
   visit("filter_w", a.filter_w);
   visit("activation", a.activation);
+  visit("counts_padding", a.counts_padding);
 }
 template <class Visit, Is<ConcatenationAttributes> T>
 void visit_fields(Visit&& visit, T& a) {
@@ -79,7 +76,7 @@ void visit_fields(Visit&& visit, T& a) {
 }
 template <class Visit, Is<TransposeConvAttributes> T>
 void visit_fields(Visit&& visit, T& a) {
-  visit("padding", a.padding);
+  visit("pads", a.pads);
   visit("stride_h", a.stride_h);
   visit("stride_w", a.stride_w);
   visit("activation", a.activation);

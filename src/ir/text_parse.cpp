@@ -183,14 +183,21 @@ Status parse_field(std::string_view value, bool& out) {
   out = value == "true";
   return {};
 }
-Status parse_field(std::string_view value, Padding& out) {
-  for (const Padding padding : {Padding::Same, Padding::Valid}) {
-    if (value != padding_name(padding)) continue;
-    out = padding;
+Status parse_field(std::string_view value, Pads& out) {
+  for (const Pads::Rule rule : {Pads::Rule::Even, Pads::Rule::Behind}) {
+    if (value != pad_rule_name(rule)) continue;
+    out = {};
+    out.rule = rule;
     return {};
   }
-  return fail(ErrorCode::InvalidModel, "padding '{}' is not known; valid are {}, {}", value.substr(0, 40),
-              padding_name(Padding::Same), padding_name(Padding::Valid));
+  std::vector<int32_t> sides;
+  PERAXIS_TRY(parse_field(value, sides));
+  if (sides.size() != 4) {
+    return fail(ErrorCode::InvalidModel, "{} pads; there are four, top, bottom, left and right",
+                sides.size());
+  }
+  out = {sides[0], sides[1], sides[2], sides[3]};
+  return {};
 }
 Status parse_field(std::string_view value, Activation& out) {
   std::string known;
@@ -215,7 +222,7 @@ Status set_attribute(Attributes& attributes, std::string_view name, std::string_
   return status;
 }
 
-// conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2)
+// conv_2d(%0, %1, _) -> (%3) pads(0,1,0,1) stride_h(2)
 Status take_op(Cursor& cursor, std::string_view name, Graph& graph) {
   const auto kind = op_kind_from_name(name);
   if (!kind)

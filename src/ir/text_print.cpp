@@ -4,7 +4,7 @@
 //   %0 = tensor int8 [1,80,80,32] scale(0.0235294122) zero_point(-128) "images"
 //   %1 = tensor int8 [16,3,3,32] scale(0.01,...) zero_point(0,...) axis(0) const bytes(4608) hash(8f...) "w"
 //
-//   conv_2d(%0, %1, %2) -> (%3) padding(same) stride_h(2) ... activation(relu)
+//   conv_2d(%0, %1, %2) -> (%3) pads(0,1,0,1) stride_h(2) ... activation(relu)
 //
 //   inputs(%0)
 //
@@ -13,9 +13,10 @@
 // A graph that keeps values between runs ends with states(%4, %9), each tensor that is read and the one that
 // is written for the next run.
 //
-// `open` behind a shape: the file leaves the shape to the operator. An absent optional input is `_`. Names
-// are bytes: whatever is not printable ASCII is written \xHH. Floats have nine digits, which give back the
-// very same float32.
+// Pads are those at the top, bottom, left and right; a word in their place is a rule of the file for shapes
+// that are open. `open` behind a shape: the file leaves the shape to the operator. An absent optional input
+// is `_`. Names are bytes: whatever is not printable ASCII is written \xHH. Floats have nine digits, which
+// give back the very same float32.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -45,8 +46,9 @@ std::string field_text(int64_t value) {
 std::string field_text(const std::vector<int32_t>& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
-std::string field_text(Padding value) {
-  return padding_name(value);
+std::string field_text(const Pads& value) {
+  if (value.rule != Pads::Rule::Stated) return pad_rule_name(value.rule);
+  return fmt::format("{},{},{},{}", value.top, value.bottom, value.left, value.right);
 }
 std::string field_text(Activation value) {
   return activation_name(value);

@@ -66,8 +66,16 @@ int64_t data_type_bytes(DataType type) {
   return 1;
 }
 
-const char* padding_name(Padding padding) {
-  return padding == Padding::Same ? "same" : "valid";
+const char* pad_rule_name(Pads::Rule rule) {
+  switch (rule) {
+    case Pads::Rule::Stated:
+      return "stated";
+    case Pads::Rule::Even:
+      return "even";
+    case Pads::Rule::Behind:
+      return "behind";
+  }
+  return "unknown";
 }
 
 const char* activation_name(Activation activation) {
@@ -178,29 +186,32 @@ StoredRange activation_range(const Tensor& output, Activation activation) {
   return range;
 }
 
-SpatialAxis spatial_axis(int64_t in, int64_t kernel, int64_t stride, int64_t dilation, Padding padding) {
-  PERAXIS_CHECK(stride > 0, "spatial_axis() with a stride below 1");
-  const int64_t extent = (kernel - 1) * dilation + 1;
-  SpatialAxis axis;
-  if (padding == Padding::Valid) {
-    axis.out = in < extent ? 0 : (in - extent) / stride + 1;
-    return axis;
-  }
-  axis.out = (in + stride - 1) / stride;
-  const int64_t total = std::max<int64_t>(0, (axis.out - 1) * stride + extent - in);
-  axis.before = total / 2;
-  axis.after = total - axis.before;
+namespace {
+
+// One axis of a map of `in` pixels between paddings.
+struct WindowAxis {
+  int64_t in, before, after, kernel, stride, dilation;
+};
+SpatialAxis spatial_axis(const WindowAxis& a) {
+  PERAXIS_CHECK(a.stride > 0, "spatial_axis() with a stride below 1");
+  const int64_t padded = a.in + a.before + a.after, extent = (a.kernel - 1) * a.dilation + 1;
+  SpatialAxis axis{0, a.before, 0};
+  if (padded < extent) return axis;
+  axis.out = (padded - extent) / a.stride + 1;
+  axis.after = std::max<int64_t>(0, (axis.out - 1) * a.stride + extent - a.before - a.in);
   return axis;
 }
 
-ConvAxes conv_axes(int64_t in_h, int64_t in_w, int64_t kernel_h, int64_t kernel_w, const ConvAttributes& a) {
-  ConvAxes axes{spatial_axis(in_h + a.pad_top + a.pad_bottom, kernel_h, a.stride_h, a.dilation_h, a.padding),
-                spatial_axis(in_w + a.pad_left + a.pad_right, kernel_w, a.stride_w, a.dilation_w, a.padding)};
-  axes.rows.before += a.pad_top;
-  axes.rows.after += a.pad_bottom;
-  axes.columns.before += a.pad_left;
-  axes.columns.after += a.pad_right;
-  return axes;
+}  // namespace
+
+SpatialAxes conv_axes(const Nhwc& in, int64_t kernel_h, int64_t kernel_w, const ConvAttributes& a) {
+  return {spatial_axis({in.h, a.pads.top, a.pads.bottom, kernel_h, a.stride_h, a.dilation_h}),
+          spatial_axis({in.w, a.pads.left, a.pads.right, kernel_w, a.stride_w, a.dilation_w})};
+}
+
+SpatialAxes pool_axes(const Nhwc& in, const PoolAttributes& a) {
+  return {spatial_axis({in.h, a.pads.top, a.pads.bottom, a.filter_h, a.stride_h, 1}),
+          spatial_axis({in.w, a.pads.left, a.pads.right, a.filter_w, a.stride_w, 1})};
 }
 
 bool only_moves_data(const Graph& graph, const Op& op) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/ops/rules.hpp"
+#include "ir/pads.hpp"
 #include "ir/shape.hpp"
 
 namespace peraxis::ir {
@@ -202,6 +203,7 @@ Status verify_op(const Graph& graph, size_t op_index) {
 }
 
 Status infer_shapes(Graph& graph, size_t op_index) {
+  state_pads(graph, op_index);
   const Op& op = graph.ops[op_index];
   std::vector<rules::OpenShape> open(op.outputs.size());
   for (size_t slot = 0; slot < open.size(); ++slot) {

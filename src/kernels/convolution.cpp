@@ -65,7 +65,7 @@ Status check_geometry(const Context& context, const ConvolutionShape& conv, cons
     return fail(ErrorCode::InvalidModel, "{}: weights {} do not fit {} input and {} output channels",
                 context.label(), shape_text(weights), in_c, out_c);
   }
-  const auto [rows, cols] = ir::conv_axes(conv.input.h, conv.input.w, weights[1], weights[2], a);
+  const auto [rows, cols] = ir::conv_axes(conv.input, weights[1], weights[2], a);
   if (conv.output.n != conv.input.n || conv.output.h != rows.out || conv.output.w != cols.out) {
     return fail(ErrorCode::InvalidModel, "{}: output shape {}, expected [{},{},{},{}]", context.label(),
                 shape_text(context.output().shape), conv.input.n, rows.out, cols.out, out_c);
@@ -119,7 +119,7 @@ Result<ConvolutionShape> prepare_convolution_shape(const Context& context) {
   conv.stride_w = a->stride_w;
   conv.dilation_h = a->dilation_h;
   conv.dilation_w = a->dilation_w;
-  const auto [rows, cols] = ir::conv_axes(conv.input.h, conv.input.w, weights[1], weights[2], *a);
+  const auto [rows, cols] = ir::conv_axes(conv.input, weights[1], weights[2], *a);
   conv.pad_top = rows.before;
   conv.pad_left = cols.before;
   return conv;

@@ -25,8 +25,16 @@ struct Averages {
   Windows windows;
   bool whole = false;   // one output pixel from the whole plane, without padding
   BorderCounts border;  // of pools: how many pixels their windows hold
+  int32_t pad = 0;      // what padding holds: 0 adds nothing to a sum, the zero point is counted
   int64_t channels = 0;
   AverageGoal goal;
+
+  // A window reaches beyond the map.
+  bool padded() const {
+    return windows.pad_top > 0 || windows.pad_left > 0 ||
+           (windows.out_h - 1) * windows.stride_h + windows.kernel_h > windows.view_h ||
+           (windows.out_w - 1) * windows.stride_w + windows.kernel_w > windows.view_w;
+  }
 };
 
 std::string result_refusal(const ir::Graph& graph, const ir::Op& op) {
@@ -48,6 +56,12 @@ std::string pool_refusal(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   if (std::string why = result_refusal(graph, op); !why.empty()) return why;
   if (std::string why = map_refusal(graph, op.outputs[0]); !why.empty()) return why;
+  const ir::PoolAttributes& a = pool_of(graph, index);
+  if (!a.counts_padding) return {};
+  const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
+  if (a.pads.top >= a.filter_h || a.pads.left >= a.filter_w ||
+      (out.h - 1) * a.stride_h - a.pads.top >= in.h || (out.w - 1) * a.stride_w - a.pads.left >= in.w)
+    return fmt::format("some windows of its {}x{} outputs hold padding alone", out.h, out.w);
   return {};
 }
 
@@ -57,21 +71,21 @@ Averages pool_averages(const ir::Graph& graph, size_t index) {
   const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0])), out = ir::nhwc(graph.tensor(op.outputs[0]));
   Averages averages;
   averages.channels = in.c;
-  averages.whole = out.h == 1 && out.w == 1 && a.filter_h >= in.h && a.filter_w >= in.w;
+  const bool only_map = !a.counts_padding || a.pads == ir::Pads{};
+  averages.whole = only_map && out.h == 1 && out.w == 1 && a.filter_h - a.pads.top >= in.h &&
+                   a.filter_w - a.pads.left >= in.w;
   averages.windows = {in.h, in.w, in.h, in.w};
   if (!averages.whole)
     averages.windows = {
-        in.h,
-        in.w,
-        a.filter_h,
-        a.filter_w,
-        out.h == 1 ? 1 : a.stride_h,
-        out.w == 1 ? 1 : a.stride_w,
-        out.h,
-        out.w,
-        std::max<int64_t>(ir::spatial_axis(in.h, a.filter_h, a.stride_h, 1, a.padding).before, 0),
-        std::max<int64_t>(ir::spatial_axis(in.w, a.filter_w, a.stride_w, 1, a.padding).before, 0)};
+        in.h,  in.w,  a.filter_h, a.filter_w, out.h == 1 ? 1 : a.stride_h, out.w == 1 ? 1 : a.stride_w,
+        out.h, out.w, a.pads.top, a.pads.left};
   averages.border = border_counts(averages.windows);
+  if (!only_map) {
+    const ir::Tensor& input = graph.tensor(op.inputs[0]);
+    const int64_t stored = input.quant.first_zero_point();
+    averages.border.counts = {averages.windows.taps()};
+    averages.pad = static_cast<int32_t>(input.type == ir::DataType::UInt8 ? stored - 128 : stored);
+  }
   averages.goal =
       requant::pool_goal(graph.tensor(op.outputs[0]), a.activation, averages.border.counts.front());
   return averages;
@@ -227,7 +241,7 @@ Result<DeviceForm> pool_form(const ir::Graph& graph, size_t index, const FormReq
   if (form.refusal.empty()) return form;
   const Windows& w = a.windows;
   if (std::max({w.kernel_h, w.kernel_w, w.stride_h, w.stride_w}) > kPpuLargest) return form;
-  if (a.goal.count != w.taps() || a.goal.low > -128 || a.goal.high < 127) return form;
+  if (a.padded() || a.goal.count != w.taps() || a.goal.low > -128 || a.goal.high < 127) return form;
   const requant::OperatorCertificate proved = requant::ppu_average(a.goal, w.kernel_w, w.kernel_h);
   if (proved.max > 1 || (exact && proved.differing > 0)) return form;
   form = {};
@@ -247,7 +261,7 @@ Result<std::vector<rk3588::Task>> lower_averages(const Averages& a, const Device
   const CubeAt& in = places.inputs[0];
   if (form.averages.size() == 1) {
     const auto one = a.whole ? one_window(a.windows.view_h, a.windows.view_w) : std::optional(a.windows);
-    PERAXIS_TRY(add_window_sums({*one, false, a.channels, 0, form.averages[0]}, in, places.output, list));
+    PERAXIS_TRY(add_window_sums({*one, false, a.channels, a.pad, form.averages[0]}, in, places.output, list));
     return tasks;
   }
   const double gain = a.goal.gain * static_cast<double>(a.windows.view_h * a.windows.view_w);

@@ -11,16 +11,15 @@ namespace {
 // The window of a transposed convolution over the wider plane is the kernel turned by 180 degrees, so its
 // padding is what the kernel has beyond the operator's own (docs/hardware/cna.md#transposed-convolution,
 // docs/arithmetic.md#transpose_conv).
-int64_t transposed_pad(int64_t in, int64_t out, int64_t kernel, int64_t stride, ir::Padding padding) {
-  const int64_t total = std::max<int64_t>(0, (in - 1) * stride + kernel - out);
-  return std::max(kernel, stride) - 1 - (padding == ir::Padding::Same ? total / 2 : 0);
+int64_t transposed_pad(int64_t kernel, int64_t stride, int64_t dropped) {
+  return std::max(kernel, stride) - 1 - dropped;
 }
 
 void set_transposed(const ir::TransposeConvAttributes& a, Geometry& g) {
   g.insert_h = a.stride_h;
   g.insert_w = a.stride_w;
-  g.pad_top = transposed_pad(g.in_h, g.out_h, g.kernel_h, a.stride_h, a.padding);
-  g.pad_left = transposed_pad(g.in_w, g.out_w, g.kernel_w, a.stride_w, a.padding);
+  g.pad_top = transposed_pad(g.kernel_h, a.stride_h, a.pads.top);
+  g.pad_left = transposed_pad(g.kernel_w, a.stride_w, a.pads.left);
   // No window without a pixel: a smaller kernel gets taps without effect.
   g.kernel_h = std::max<int64_t>(g.kernel_h, a.stride_h);
   g.kernel_w = std::max<int64_t>(g.kernel_w, a.stride_w);
@@ -80,7 +79,7 @@ Geometry geometry(const ir::Graph& graph, size_t op_index) {
   g.stride_w = attributes.stride_w;
   g.dilation_h = attributes.dilation_h;
   g.dilation_w = attributes.dilation_w;
-  const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, g.kernel_h, g.kernel_w, attributes);
+  const ir::SpatialAxes axes = ir::conv_axes(in, g.kernel_h, g.kernel_w, attributes);
   g.pad_top = axes.rows.before;
   g.pad_left = axes.columns.before;
   join_images(g);

@@ -7,7 +7,7 @@ namespace {
 constexpr int64_t kLargestWindow = 16, kLargestPadding = 7;  // docs/hardware/ppu.md#the-program
 
 struct Window {
-  ir::SpatialAxis rows, columns;
+  ir::SpatialAxes axes;
   const ir::PoolAttributes* pool;
 };
 
@@ -15,8 +15,7 @@ Window window(const ir::Graph& graph, size_t index) {
   const ir::Op& op = graph.ops[index];
   const auto* pool = std::get_if<ir::PoolAttributes>(&op.attributes);
   const ir::Nhwc in = ir::nhwc(graph.tensor(op.inputs[0]));
-  return {ir::spatial_axis(in.h, pool->filter_h, pool->stride_h, 1, pool->padding),
-          ir::spatial_axis(in.w, pool->filter_w, pool->stride_w, 1, pool->padding), pool};
+  return {ir::pool_axes(in, *pool), pool};
 }
 
 std::string refusal(const ir::Graph& graph, size_t index) {
@@ -31,7 +30,8 @@ std::string refusal(const ir::Graph& graph, size_t index) {
       std::max(w.pool->stride_h, w.pool->stride_w) > kLargestWindow)
     return fmt::format("window {}x{} and stride {}x{}: a pooling task has up to {}", w.pool->filter_h,
                        w.pool->filter_w, w.pool->stride_h, w.pool->stride_w, kLargestWindow);
-  const int64_t most = std::max({w.rows.before, w.rows.after, w.columns.before, w.columns.after});
+  const auto& [rows, columns] = w.axes;
+  const int64_t most = std::max({rows.before, rows.after, columns.before, columns.after});
   if (most > kLargestPadding)
     return fmt::format("padding of {}: a pooling task has up to {}", most, kLargestPadding);
   return {};
@@ -52,10 +52,10 @@ Result<std::vector<rk3588::Task>> lower(const ir::Graph& graph, size_t index, co
   task.kernel_height = w.pool->filter_h;
   task.stride_x = w.pool->stride_w;
   task.stride_y = w.pool->stride_h;
-  task.pad_left = w.columns.before;
-  task.pad_right = std::max<int64_t>(w.columns.after, 0);
-  task.pad_top = w.rows.before;
-  task.pad_bottom = std::max<int64_t>(w.rows.after, 0);
+  task.pad_left = w.axes.columns.before;
+  task.pad_right = w.axes.columns.after;
+  task.pad_top = w.axes.rows.before;
+  task.pad_bottom = w.axes.rows.after;
   task.input = places.inputs[0].address;
   task.in_plane = places.inputs[0].plane;
   task.output = places.output.address;

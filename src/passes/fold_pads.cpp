@@ -12,11 +12,7 @@ namespace {
 // models, and the chip's fields end at 15.
 constexpr int32_t kMostPadding = 7;
 
-struct Pads {
-  int32_t top = 0, bottom = 0, left = 0, right = 0;
-};
-
-std::optional<Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
+std::optional<ir::Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
   if (op.kind != ir::OpKind::Pad || op.inputs.size() != 2) return std::nullopt;
   const ir::Tensor& in = graph.tensor(op.inputs[0]);
   const ir::Tensor& out = graph.tensor(op.outputs[0]);
@@ -30,8 +26,8 @@ std::optional<Pads> pads_of(const ir::Graph& graph, const ir::Op& op) {
     if ((*amounts)[i].before > most || (*amounts)[i].after > most) return std::nullopt;
   }
   const auto narrow = [&](int64_t amount) { return static_cast<int32_t>(amount); };
-  return Pads{narrow((*amounts)[1].before), narrow((*amounts)[1].after), narrow((*amounts)[2].before),
-              narrow((*amounts)[2].after)};
+  return ir::Pads{narrow((*amounts)[1].before), narrow((*amounts)[1].after), narrow((*amounts)[2].before),
+                  narrow((*amounts)[2].after)};
 }
 
 // Every window must hold something of the input: the chip has no windows of padding alone.
@@ -44,7 +40,7 @@ bool takes(const ir::Graph& graph, const ir::Op& op, int32_t input, const ir::Co
   const ir::Nhwc in = ir::nhwc(graph.tensor(input));
   const std::vector<int32_t>& kernel = graph.tensor(op.inputs[1]).shape;
   if (kernel.size() != 4) return false;
-  const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, kernel[1], kernel[2], conv);
+  const ir::SpatialAxes axes = ir::conv_axes(in, kernel[1], kernel[2], conv);
   return windows_touch(axes.rows, in.h, kernel[1], conv.stride_h, conv.dilation_h) &&
          windows_touch(axes.columns, in.w, kernel[2], conv.stride_w, conv.dilation_w);
 }
@@ -52,7 +48,8 @@ bool takes(const ir::Graph& graph, const ir::Op& op, int32_t input, const ir::Co
 }  // namespace
 
 int64_t fold_pads(ir::Graph& graph) {
-  std::vector<std::optional<Pads>> made(graph.tensors.size());  // by tensor: what PAD put around its input
+  std::vector<std::optional<ir::Pads>> made(
+      graph.tensors.size());  // by tensor: what PAD put around its input
   std::vector<int32_t> source(graph.tensors.size(), -1);
   int64_t folded = 0;
   for (ir::Op& op : graph.ops) {
@@ -67,10 +64,10 @@ int64_t fold_pads(ir::Graph& graph) {
     if (!made[input] || conv == nullptr || graph.tensors[input].type != graph.tensor(op.outputs[0]).type)
       continue;
     ir::ConvAttributes padded = *conv;
-    padded.pad_top += made[input]->top;
-    padded.pad_bottom += made[input]->bottom;
-    padded.pad_left += made[input]->left;
-    padded.pad_right += made[input]->right;
+    padded.pads.top += made[input]->top;
+    padded.pads.bottom += made[input]->bottom;
+    padded.pads.left += made[input]->left;
+    padded.pads.right += made[input]->right;
     if (!takes(graph, op, source[input], padded)) continue;
     *conv = padded;
     op.inputs[0] = source[input];

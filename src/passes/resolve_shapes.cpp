@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/pads.hpp"
 #include "passes/fold_constants.hpp"
 
 namespace peraxis::passes {
@@ -19,9 +20,7 @@ class Resolver {
       ir::Op& op = graph_.ops[index];
       for (int32_t& input : op.inputs)
         if (is_replaced(input)) input = constant_[static_cast<size_t>(input)];
-      if (std::ranges::any_of(op.outputs, [&](int32_t t) { return graph_.tensor(t).open_shape; })) {
-        PERAXIS_TRY(ir::infer_shapes(graph_, index));
-      }
+      if (is_open(op)) PERAXIS_TRY(ir::infer_shapes(graph_, index));
       compute(index);
     }
     return computed_;
@@ -31,6 +30,12 @@ class Resolver {
   bool is_replaced(int32_t tensor) const {
     return tensor != ir::kAbsent && static_cast<size_t>(tensor) < constant_.size() &&
            constant_[static_cast<size_t>(tensor)] != ir::kAbsent;
+  }
+
+  bool is_open(const ir::Op& op) const {
+    const ir::Pads* pads = ir::pads_of(op);
+    return (pads != nullptr && pads->rule != ir::Pads::Rule::Stated) ||
+           std::ranges::any_of(op.outputs, [&](int32_t t) { return graph_.tensor(t).open_shape; });
   }
 
   // An operator that breaks its rule stays as it is: the last verification says why.

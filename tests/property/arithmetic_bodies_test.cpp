@@ -24,7 +24,7 @@ class Body : public Builder {
     l.bias = true;
     l.gain = std::min(l.gain, 1.0);
     l.kernel_h = l.kernel_w = pick({1, 1, 3});
-    l.attributes.padding = ir::Padding::Same;
+    l.attributes.pads.rule = ir::Pads::Rule::Even;
     return layer(from, l);
   }
   float scale_of(int32_t t) { return graph().tensor(t).quant.scale[0]; }
@@ -55,11 +55,10 @@ class Body : public Builder {
   }
   int32_t average(int32_t from, int32_t size, int32_t stride) {
     std::vector<int32_t> out = shape(from);
-    for (const size_t d : {size_t{1}, size_t{2}})
-      out[d] = static_cast<int32_t>(ir::spatial_axis(out[d], size, stride, 1, ir::Padding::Valid).out);
+    for (const size_t d : {size_t{1}, size_t{2}}) out[d] = (out[d] - size) / stride + 1;
     const ir::QuantParams quant = graph().tensor(from).quant;
     return op(ir::OpKind::AveragePool2D, {from}, add_tensor(out, quant.scale[0], quant.zero_point[0]),
-              ir::PoolAttributes{ir::Padding::Valid, stride, stride, size, size, ir::Activation::None});
+              ir::PoolAttributes{{}, stride, stride, size, size, ir::Activation::None});
   }
   int32_t mean(int32_t from, bool keep) {
     const int32_t axes = constant({2}, {1, 2}), c = shape(from)[3];

@@ -43,8 +43,9 @@ Case pool_case(uint64_t seed, const Shape& shape, ir::PoolAttributes a, bool sam
   base::Rng choice(seed);
   Builder b(choice.next(), choice.one_in(3));
   const int32_t in = b.input({1, shape.h, shape.w, shape.c});
-  const ir::SpatialAxis rows = ir::spatial_axis(shape.h, a.filter_h, a.stride_h, 1, a.padding);
-  const ir::SpatialAxis columns = ir::spatial_axis(shape.w, a.filter_w, a.stride_w, 1, a.padding);
+  const ir::Nhwc map{1, shape.h, shape.w, shape.c};
+  if (a.pads.rule == ir::Pads::Rule::Even) a.pads = ir::even_pads(map, a);
+  const auto [rows, columns] = ir::pool_axes(map, a);
   const ir::QuantParams quant = b.graph().tensor(in).quant;
   const int32_t out =
       b.add_tensor({1, static_cast<int32_t>(rows.out), static_cast<int32_t>(columns.out), shape.c},
@@ -112,7 +113,7 @@ Outcome run_case(const Case& test, bool exact, bool ppu = true) {
 
 ir::PoolAttributes window(int32_t h, int32_t w, int32_t stride,
                           ir::Activation activation = ir::Activation::None) {
-  return {ir::Padding::Valid, stride, stride, h, w, activation};
+  return {{}, stride, stride, h, w, activation};
 }
 
 TEST(Averages, PoolsOfEveryWindow) {
@@ -147,7 +148,7 @@ TEST(Averages, Borders) {
     ir::PoolAttributes a = window(
         static_cast<int32_t>(rng.uniform(1, 5)), static_cast<int32_t>(rng.uniform(1, 5)),
         static_cast<int32_t>(rng.uniform(1, 3)), rng.one_in(4) ? ir::Activation::Relu : ir::Activation::None);
-    a.padding = ir::Padding::Same;
+    a.pads.rule = ir::Pads::Rule::Even;
     const Shape shape{static_cast<int32_t>(rng.uniform(1, 14)), static_cast<int32_t>(rng.uniform(1, 14)),
                       static_cast<int32_t>(rng.uniform(1, 80))};
     const Case test = pool_case(seed, shape, a);
@@ -159,6 +160,41 @@ TEST(Averages, Borders) {
   }
   EXPECT_GT(ran, 50);
   EXPECT_GT(several, 25);
+}
+
+// Any amounts that leave every window a pixel, counted or not.
+TEST(Averages, AnyPads) {
+  int64_t ran[2] = {0, 0}, joined = 0;
+  for (uint64_t i = 0; i < 80 && !::testing::Test::HasFailure(); ++i) {
+    const uint64_t seed = first_seed(966'000 + i);
+    base::Rng rng(seed);
+    const auto small = [&](int64_t most) { return static_cast<int32_t>(rng.uniform(1, most)); };
+    ir::PoolAttributes a =
+        window(small(5), small(5), small(3), rng.one_in(4) ? ir::Activation::Relu : ir::Activation::None);
+    a.counts_padding = i % 2 == 1;
+    a.pads = random_pads(rng, a.filter_h, a.filter_w);
+    const Shape shape{a.filter_h + small(9) - 1, a.filter_w + small(9) - 1, small(80)};
+    const Case test = pool_case(seed, shape, a, rng.one_in(2));
+    SCOPED_TRACE(test.text());
+    const Outcome outcome = run_case(test, true);
+    ran[i % 2] += outcome.ran ? 1 : 0;
+    joined += outcome.tasks > 3 ? 1 : 0;
+    if (a.counts_padding && outcome.ran) {
+      EXPECT_EQ(outcome.tasks, 1U);
+    }
+    run_case(test, false);
+  }
+  EXPECT_GT(ran[0], 20);
+  EXPECT_GT(ran[1], 35);
+  EXPECT_GT(joined, 12);
+}
+
+// A window that is the whole plane only without what is above it.
+TEST(Averages, PaddingMovesTheWindowOffThePlane) {
+  ir::PoolAttributes a = window(4, 4, 4);
+  a.pads = {3, 0, 0, 0};
+  const Case test = pool_case(first_seed(967'000), {4, 4, 20}, a);
+  EXPECT_TRUE(run_case(test, true).ran);
 }
 
 TEST(Averages, Means) {

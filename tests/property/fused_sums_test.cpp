@@ -27,7 +27,7 @@ class Body : public Builder {
     l.kind = depthwise ? ir::OpKind::DepthwiseConv2D : ir::OpKind::Conv2D;
     l.outputs = depthwise ? shape(from)[3] : outputs;
     l.kernel_h = l.kernel_w = pick({1, 1, 3});
-    l.attributes.padding = ir::Padding::Same;
+    l.attributes.pads.rule = ir::Pads::Rule::Even;
     l.attributes.activation = activation;
     return layer(from, l);
   }
@@ -427,7 +427,7 @@ TEST(FusedSumPairs, WaitForTheOtherOperand) {
                                       r.b.graph().tensor(r.x).quant.zero_point[0]);
   ir::PoolAttributes a;
   a.filter_h = a.filter_w = 3;
-  a.padding = ir::Padding::Same;
+  a.pads = {1, 1, 1, 1};
   r.b.op(ir::OpKind::MaxPool2D, {r.x}, pool, a);
   r.add(r.branch, pool);
   const Case test = r.test();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/pads.hpp"
 #include "random_graphs.hpp"
 
 namespace peraxis::property {
@@ -23,17 +24,24 @@ struct Layer {
   ir::OpKind kind = ir::OpKind::Conv2D;
   int32_t kernel_h = 1, kernel_w = 1;
   int32_t outputs = 1;
-  int32_t groups = 1;  // conv_2d
-  ir::ConvAttributes attributes;
-  int32_t trim_h = 0, trim_w = 0;  // transpose_conv with SAME: rows and columns fewer than input * stride
-  double gain = 1;                 // of the outputs: 1 spreads them over most of the int8 range
-  double log2_spread = 4;          // ratio of the largest to the smallest channel scale
+  int32_t groups = 1;                      // conv_2d
+  ir::ConvAttributes attributes = even();  // a rule of padding, or amounts
+  int32_t trim_h = 0,
+          trim_w = 0;      // transpose_conv with even padding: rows and columns fewer than input * stride
+  double gain = 1;         // of the outputs: 1 spreads them over most of the int8 range
+  double log2_spread = 4;  // ratio of the largest to the smallest channel scale
   bool per_axis = true;
   bool zero_points = true;  // uint8 and fully_connected: a weight zero point other than the middle
   bool extreme_weights = false;
   bool dead_channels = true;  // some channels may be all zero
   bool bias = true;
   bool keep_num_dims = false;
+
+  static ir::ConvAttributes even() {
+    ir::ConvAttributes a;
+    a.pads.rule = ir::Pads::Rule::Even;
+    return a;
+  }
 };
 
 class Builder {
@@ -119,16 +127,31 @@ class Builder {
     std::vector<int32_t> inputs{input, weights};
     if (transposed) inputs = {constant({4}, output_shape(in, l)), weights, input};
     if (l.bias) inputs.push_back(add_bias(l.outputs, s_in, weights, 20.0 / largest));
-    const ir::ConvAttributes& a = l.attributes;
+    const ir::ConvAttributes a = with_amounts(in, l);
     if (transposed)
       return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
-                ir::TransposeConvAttributes{a.padding, a.stride_h, a.stride_w, a.activation, false});
+                ir::TransposeConvAttributes{a.pads, a.stride_h, a.stride_w, a.activation, false});
     return op(l.kind, inputs, add_tensor(output_shape(in, l), s_out, zero_point()),
               fc ? ir::Attributes(ir::FullyConnectedAttributes{l.attributes.activation, l.keep_num_dims})
-                 : ir::Attributes(l.attributes));
+                 : ir::Attributes(a));
   }
 
  private:
+  static ir::ConvAttributes with_amounts(const std::vector<int32_t>& in, const Layer& l) {
+    ir::ConvAttributes a = l.attributes;
+    if (in.size() != 4 || l.kind == ir::OpKind::FullyConnected) return a;
+    const ir::Nhwc map{in[0], in[1], in[2], in[3]};
+    if (l.kind == ir::OpKind::TransposeConv) {
+      const std::vector<int32_t> out = output_shape(in, l);
+      const ir::TransposeConvAttributes transposed{a.pads, a.stride_h, a.stride_w, a.activation, false};
+      if (a.pads.rule == ir::Pads::Rule::Even)
+        a.pads =
+            ir::transposed_pads(map, {out[0], out[1], out[2], out[3]}, l.kernel_h, l.kernel_w, transposed);
+    } else if (a.pads.rule == ir::Pads::Rule::Even) {
+      a.pads = ir::even_pads(map, l.kernel_h, l.kernel_w, a);
+    }
+    return a;
+  }
   static std::vector<int32_t> output_shape(const std::vector<int32_t>& in, const Layer& l) {
     std::vector<int32_t> out = in;
     out.back() = l.outputs;
@@ -140,12 +163,15 @@ class Builder {
     }
     const ir::ConvAttributes& a = l.attributes;
     if (l.kind == ir::OpKind::TransposeConv) {
-      const bool same = a.padding == ir::Padding::Same;
-      out[1] = same ? in[1] * a.stride_h - l.trim_h : (in[1] - 1) * a.stride_h + l.kernel_h;
-      out[2] = same ? in[2] * a.stride_w - l.trim_w : (in[2] - 1) * a.stride_w + l.kernel_w;
+      const bool even = a.pads.rule == ir::Pads::Rule::Even;
+      out[1] = even ? in[1] * a.stride_h - l.trim_h
+                    : (in[1] - 1) * a.stride_h + l.kernel_h - a.pads.top - a.pads.bottom;
+      out[2] = even ? in[2] * a.stride_w - l.trim_w
+                    : (in[2] - 1) * a.stride_w + l.kernel_w - a.pads.left - a.pads.right;
       return out;
     }
-    const ir::ConvAxes axes = ir::conv_axes(in[1], in[2], l.kernel_h, l.kernel_w, a);
+    const ir::SpatialAxes axes =
+        ir::conv_axes({in[0], in[1], in[2], in[3]}, l.kernel_h, l.kernel_w, with_amounts(in, l));
     out[1] = static_cast<int32_t>(axes.rows.out);
     out[2] = static_cast<int32_t>(axes.columns.out);
     return out;
@@ -221,14 +247,35 @@ inline void random_quantization(Builder& b, Layer& l) {
   if (b.rng().one_in(8)) l.gain = b.rng().uniform_real(40, 900);
 }
 
+// Amounts of their own at every side in a third of the layers; every window keeps a pixel.
+inline ir::Pads random_pads(base::Rng& rng, int32_t rows, int32_t columns) {
+  const auto side = [&](int32_t span) { return static_cast<int32_t>(rng.uniform(0, span - 1)); };
+  const int32_t top = side(rows), bottom = side(rows), left = side(columns);
+  return {top, bottom, left, side(columns)};
+}
+inline void random_pads(Builder& b, Layer& l, int32_t h, int32_t w) {
+  base::Rng own = b.rng();  // a copy: what else is drawn stays as it is without pads
+  if (!own.one_in(3)) return;
+  ir::ConvAttributes& a = l.attributes;
+  const bool transposed = l.kind == ir::OpKind::TransposeConv;
+  const int32_t span_h = (l.kernel_h - 1) * a.dilation_h + 1, span_w = (l.kernel_w - 1) * a.dilation_w + 1;
+  const ir::Pads pads = random_pads(own, span_h, span_w);
+  const int32_t rows =
+      transposed ? (h - 1) * a.stride_h + l.kernel_h - pads.top - pads.bottom : h - span_h + 1;
+  const int32_t columns =
+      transposed ? (w - 1) * a.stride_w + l.kernel_w - pads.left - pads.right : w - span_w + 1;
+  if (rows > 0 && columns > 0) a.pads = pads;
+}
+
 inline void random_geometry(Builder& b, Layer& l, int32_t h, int32_t w) {
   l.kernel_h = b.pick({1, 1, 2, 3, 3, 4, 5, 7});
   l.kernel_w = b.pick({1, 2, 3, 3, 5, 6});
   if (l.kernel_h == l.kernel_w && b.rng().one_in(2)) l.kernel_w += 1;
   l.attributes.stride_h = b.pick({1, 1, 2, 3, 7});
   l.attributes.stride_w = b.pick({1, 2, 3, 4});
-  l.attributes.padding = b.rng().one_in(2) ? ir::Padding::Same : ir::Padding::Valid;
-  if (l.kernel_h > h || l.kernel_w > w) l.attributes.padding = ir::Padding::Same;
+  l.attributes.pads.rule = b.rng().one_in(2) ? ir::Pads::Rule::Even : ir::Pads::Rule::Stated;
+  if (l.kernel_h > h || l.kernel_w > w) l.attributes.pads.rule = ir::Pads::Rule::Even;
+  random_pads(b, l, h, w);
 }
 
 inline void set_tiles(Builder& b, Case& out) {

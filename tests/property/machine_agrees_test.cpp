@@ -36,20 +36,13 @@ struct Axis {
   }
 };
 
-std::pair<Axis, Axis> axes_of(const ir::Op& op, const ir::Nhwc& in, const ir::Nhwc& out, int64_t kh,
-                              int64_t kw) {
+std::pair<Axis, Axis> axes_of(const ir::Op& op, const ir::Nhwc& in) {
   if (const auto* a = std::get_if<ir::ConvAttributes>(&op.attributes)) {
-    const ir::ConvAxes axes = ir::conv_axes(in.h, in.w, kh, kw, *a);
-    return {{in.h, a->stride_h, a->dilation_h, axes.rows.before},
-            {in.w, a->stride_w, a->dilation_w, axes.columns.before}};
+    return {{in.h, a->stride_h, a->dilation_h, a->pads.top},
+            {in.w, a->stride_w, a->dilation_w, a->pads.left}};
   }
   const auto& a = std::get<ir::TransposeConvAttributes>(op.attributes);
-  const auto before = [&](int64_t from, int64_t to, int64_t kernel, int64_t stride) {
-    const int64_t total = std::max<int64_t>(0, (from - 1) * stride + kernel - to);
-    return a.padding == ir::Padding::Same ? total / 2 : 0;
-  };
-  return {{in.h, a.stride_h, 1, before(in.h, out.h, kh, a.stride_h), true},
-          {in.w, a.stride_w, 1, before(in.w, out.w, kw, a.stride_w), true}};
+  return {{in.h, a.stride_h, 1, a.pads.top, true}, {in.w, a.stride_w, 1, a.pads.left, true}};
 }
 
 // The chip's raw sums, [pixel][channel]: input times (weight - zero point), the input's zero point where the
@@ -83,7 +76,7 @@ std::vector<int64_t> raw_sums(const Case& test) {
   const ir::Nhwc in = ir::nhwc(input), out = ir::nhwc(graph.tensor(op.outputs[0]));
   const bool depthwise = op.kind == ir::OpKind::DepthwiseConv2D;
   const int64_t kh = weights.shape[1], kw = weights.shape[2];
-  const auto [rows, columns] = axes_of(op, in, out, kh, kw);
+  const auto [rows, columns] = axes_of(op, in);
   const int64_t own = depthwise ? 1 : weights.shape[3];  // input channels of a kernel
   const int64_t kernels = out.c / (in.c / own);          // that have the same
   for (int64_t pixel = 0; pixel < out.n * out.h * out.w; ++pixel)

@@ -296,7 +296,7 @@ TEST(CostConstants, DecideWhereAPoolOfManyTinyMapsRuns) {
   const int32_t map = b.layer(x, l);
   const ir::QuantParams quant = b.graph().tensor(map).quant;
   b.op(ir::OpKind::MaxPool2D, {map}, b.add_tensor({200, 1, 1, 16}, quant.scale[0], quant.zero_point[0]),
-       ir::PoolAttributes{ir::Padding::Valid, 2, 2, 2, 2, ir::Activation::None});
+       ir::PoolAttributes{{}, 2, 2, 2, 2, ir::Activation::None});
   b.graph().outputs = {b.graph().ops.back().outputs[0]};
   Case test;
   test.graph = std::move(b.graph());

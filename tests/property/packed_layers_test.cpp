@@ -32,7 +32,7 @@ Case first_layer(uint64_t seed) {
   random_geometry(b, l, h, w);
   if (b.rng().one_in(5)) {
     l.attributes.dilation_w = b.pick({1, 2});
-    l.attributes.padding = ir::Padding::Same;
+    l.attributes.pads.rule = ir::Pads::Rule::Even;
     l.attributes.dilation_h = 2;
   }
   const int64_t macs_a_pixel = int64_t{l.kernel_h} * l.kernel_w * l.outputs * depth;

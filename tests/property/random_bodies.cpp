@@ -15,7 +15,7 @@ int32_t body_convolution(Builder& b, int32_t from, int32_t outputs, int32_t like
   l.bias = true;
   l.gain = std::min(l.gain, 1.0);
   l.kernel_h = l.kernel_w = b.pick({1, 1, 3});
-  l.attributes.padding = ir::Padding::Same;
+  l.attributes.pads.rule = ir::Pads::Rule::Even;
   const int32_t made = b.layer(from, l);
   if (like >= 0) b.graph().tensors[static_cast<size_t>(made)].quant = b.graph().tensor(like).quant;
   return made;
@@ -40,8 +40,10 @@ int32_t body_pool(Builder& b, int32_t from, int32_t size, int32_t stride) {
   ir::PoolAttributes a;
   a.filter_h = a.filter_w = size;
   a.stride_h = a.stride_w = stride;
-  for (const size_t d : {size_t{1}, size_t{2}})
-    shape[d] = static_cast<int32_t>(ir::spatial_axis(shape[d], size, stride, 1, a.padding).out);
+  const ir::Nhwc map{shape[0], shape[1], shape[2], shape[3]};
+  a.pads = ir::even_pads(map, a);
+  shape[1] = static_cast<int32_t>(ir::pool_axes(map, a).rows.out);
+  shape[2] = static_cast<int32_t>(ir::pool_axes(map, a).columns.out);
   return b.op(ir::OpKind::MaxPool2D, {from}, same_map(b, from, shape), a);
 }
 

@@ -14,7 +14,7 @@ void draw_kernel(Builder& b, Layer& l) {
   l.kernel_w = b.pick({1, 2, 3, 3, 4});
   l.attributes.stride_h = b.pick({1, 1, 2, 3});
   l.attributes.stride_w = b.pick({1, 1, 2});
-  l.attributes.padding = b.rng().one_in(2) ? ir::Padding::Same : ir::Padding::Valid;
+  l.attributes.pads.rule = b.rng().one_in(2) ? ir::Pads::Rule::Even : ir::Pads::Rule::Stated;
 }
 
 // What the form needs beside kernel and stride; `depth` input channels, which it may round to whole groups.
@@ -84,14 +84,14 @@ void draw_form(Builder& b, Form form, Layer& l, int32_t& depth) {
         l.kernel_w = b.pick({13, 16, 17});
         a.stride_h = b.pick({1, 2});
         a.stride_w = b.pick({2, 4, 8});
-        a.padding = ir::Padding::Valid;
+        a.pads = {};
         break;
       }
       l.kernel_h = b.pick({2, 3});
       l.kernel_w = b.pick({2, 3});
       a.dilation_h = b.pick({1, 16, 20});
       a.dilation_w = a.dilation_h < 15 ? 18 : b.pick({2, 16, 30});
-      a.padding = ir::Padding::Same;
+      a.pads.rule = ir::Pads::Rule::Even;
       if (b.rng().one_in(3)) {
         l.kind = ir::OpKind::DepthwiseConv2D;
         l.outputs = depth;
@@ -129,7 +129,8 @@ Case random_form(uint64_t seed, Form form) {
   if (transposed) macs_a_pixel *= int64_t{l.attributes.stride_h} * l.attributes.stride_w;
   while (int64_t{h} * w * macs_a_pixel > kMaxMacs && h * w > 1) (h > w ? h : w) -= 1;
   if (h == w && h > 1) --w;
-  if (!transposed && !fits(l, h, w)) l.attributes.padding = ir::Padding::Same;
+  if (!transposed && !fits(l, h, w)) l.attributes.pads.rule = ir::Pads::Rule::Even;
+  random_pads(b, l, h, w);
   const int32_t images = form == Form::Batch ? b.pick({2, 3, 5}) : b.pick({1, 1, 1, 2});
   const int32_t in = b.input({images, h, w, depth});
   b.graph().outputs = {b.layer(in, l)};
@@ -143,7 +144,7 @@ Case deep_dilation(uint64_t seed) {
   l.outputs = 8;
   l.attributes.dilation_h = 12;
   l.attributes.dilation_w = 9;
-  l.attributes.padding = ir::Padding::Same;
+  l.attributes.pads.rule = ir::Pads::Rule::Even;
   const int32_t in = b.input({1, 25, 34, 512});
   b.graph().outputs = {b.layer(in, l)};
   return finish(b, seed, {});
@@ -181,7 +182,7 @@ Case form_network(uint64_t seed) {
     l.bias = true;
     l.gain = std::min(l.gain, 1.0);
     if (l.kind != ir::OpKind::TransposeConv && !fits(l, in[1], in[2]))
-      l.attributes.padding = ir::Padding::Same;
+      l.attributes.pads.rule = ir::Pads::Rule::Even;
     if (l.kind == ir::OpKind::TransposeConv && in[1] * in[2] > 40) {  // large enough
       l.kind = ir::OpKind::Conv2D;
       l.kernel_h = l.kernel_w = 1;

@@ -74,7 +74,7 @@ Case random_layer(uint64_t seed) {
     (h > w ? h : w) -= 1;
     if (h == w && h > 1) --w;
   }
-  if (l.kernel_h > h || l.kernel_w > w) l.attributes.padding = ir::Padding::Same;
+  if (l.kernel_h > h || l.kernel_w > w) l.attributes.pads.rule = ir::Pads::Rule::Even;
   const int32_t in = b.input({1, h, w, depth});
   b.graph().outputs = {b.layer(in, l)};
   return finish(b, seed, std::move(out));
@@ -97,7 +97,7 @@ int32_t network_convolution(Builder& b, int32_t from, bool keep_map) {
   random_geometry(b, l, in[1], in[2]);
   l.attributes.stride_h = keep_map ? 1 : b.pick({1, 1, 2});
   l.attributes.stride_w = 1;
-  if (keep_map) l.attributes.padding = ir::Padding::Same;
+  if (keep_map) l.attributes.pads.rule = ir::Pads::Rule::Even;
   return b.layer(from, l);
 }
 
@@ -109,8 +109,12 @@ int32_t network_pool(Builder& b, int32_t from, bool keep_map) {
   a.filter_w = b.pick({2, 3});
   if (!keep_map) a.stride_h = b.pick({1, 2});
   if (!keep_map) a.stride_w = b.pick({1, 2});
-  const auto rows = ir::spatial_axis(in[1], a.filter_h, a.stride_h, 1, a.padding);
-  const auto columns = ir::spatial_axis(in[2], a.filter_w, a.stride_w, 1, a.padding);
+  const ir::Nhwc map{in[0], in[1], in[2], in[3]};
+  a.pads = ir::even_pads(map, a);
+  base::Rng own = b.rng();
+  if (!keep_map && own.one_in(2) && in[1] >= a.filter_h && in[2] >= a.filter_w)
+    a.pads = random_pads(own, a.filter_h, a.filter_w);
+  const auto [rows, columns] = ir::pool_axes(map, a);
   const int32_t out =
       b.add_tensor({1, static_cast<int32_t>(rows.out), static_cast<int32_t>(columns.out), in[3]},
                    quant.scale[0], quant.zero_point[0]);

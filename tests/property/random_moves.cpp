@@ -15,7 +15,7 @@ int32_t convolution(Builder& b, int32_t from, int32_t outputs) {
   random_quantization(b, l);
   l.gain = 1;
   l.kernel_h = l.kernel_w = b.pick({1, 1, 3});
-  l.attributes.padding = ir::Padding::Same;
+  l.attributes.pads.rule = ir::Pads::Rule::Even;
   return b.layer(from, l);
 }
 
@@ -167,8 +167,10 @@ int32_t pool(Builder& b, int32_t from) {
   ir::PoolAttributes a;
   a.filter_h = a.filter_w = b.pick({2, 3});
   a.stride_h = a.stride_w = b.pick({1, 2});
-  for (const size_t d : {size_t{1}, size_t{2}})
-    shape[d] = static_cast<int32_t>(ir::spatial_axis(shape[d], a.filter_h, a.stride_h, 1, a.padding).out);
+  const ir::Nhwc map{shape[0], shape[1], shape[2], shape[3]};
+  a.pads = ir::even_pads(map, a);
+  shape[1] = static_cast<int32_t>(ir::pool_axes(map, a).rows.out);
+  shape[2] = static_cast<int32_t>(ir::pool_axes(map, a).columns.out);
   return b.op(ir::OpKind::MaxPool2D, {from}, alike(b, from, shape), a);
 }
 

@@ -41,7 +41,7 @@ class Tangle {
     l.gain = std::min(l.gain, 1.0);
     l.kernel_h = b_.pick({1, 1, 3});
     l.kernel_w = b_.pick({1, 3});
-    l.attributes.padding = ir::Padding::Same;
+    l.attributes.pads.rule = ir::Pads::Rule::Even;
     return b_.layer(from, l);
   }
 
@@ -88,8 +88,10 @@ class Tangle {
     a.filter_h = a.filter_w = b_.pick({2, 3});
     a.stride_h = a.stride_w = b_.pick({1, 1, 2});
     std::vector<int32_t> shape = b_.shape(from);
-    for (const size_t d : {size_t{1}, size_t{2}})
-      shape[d] = static_cast<int32_t>(ir::spatial_axis(shape[d], a.filter_h, a.stride_h, 1, a.padding).out);
+    const ir::Nhwc map{shape[0], shape[1], shape[2], shape[3]};
+    a.pads = ir::even_pads(map, a);
+    shape[1] = static_cast<int32_t>(ir::pool_axes(map, a).rows.out);
+    shape[2] = static_cast<int32_t>(ir::pool_axes(map, a).columns.out);
     return b_.op(ir::OpKind::MaxPool2D, {from}, like(from, shape), a);
   }
 
@@ -158,7 +160,7 @@ class Tangle {
     random_quantization(b_, l);
     l.bias = true;
     l.gain = std::min(l.gain, 1.0);
-    l.attributes.padding = ir::Padding::Same;
+    l.attributes.pads.rule = ir::Pads::Rule::Even;
     return b_.layer(map, l);
   }
   int32_t in_scale_of(int32_t map, int32_t target) {

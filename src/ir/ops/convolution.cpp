@@ -1,8 +1,9 @@
-// CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and what FULLY_CONNECTED shares with them
+// conv_2d, depthwise_conv_2d, transpose_conv and what fully_connected shares with them
 // (docs/arithmetic.md#convolutions-in-common). Where LiteRT accepts a model but reads bytes as another type
 // or skips a zero point, the rule refuses it.
 #include <cmath>
 
+#include "ir/layouts.hpp"
 #include "ir/ops/rules.hpp"
 
 namespace peraxis::ir::rules {
@@ -95,36 +96,36 @@ Status verify_bias(const OpView& view, size_t slot, const Weighted& weighted) {
 
 namespace {
 
-// [out,kh,kw,in/groups] for conv_2d, [1,kh,kw,out] for depthwise_conv_2d.
 Status verify_channels(bool depthwise, const Operand& input, const Operand& weights) {
-  const int32_t in = input.tensor->shape[3];
+  const int32_t in = input.tensor->shape[kChannels];
   const std::vector<int32_t>& shape = weights.tensor->shape;
   if (depthwise) {
-    if (shape[0] != 1) {
+    if (shape[kDepthwiseWeights.inputs] != 1) {
       return fail(ErrorCode::InvalidModel, "{} have shape {}; the first dimension must be 1", weights.text(),
                   shape_text(shape));
     }
-    if (shape[3] % in != 0) {
+    if (shape[kDepthwiseWeights.outputs] % in != 0) {
       return fail(ErrorCode::InvalidModel, "{} have {} channels, no multiple of the input's {}",
-                  weights.text(), shape[3], in);
+                  weights.text(), shape[kDepthwiseWeights.outputs], in);
     }
     return {};
   }
-  if (in % shape[3] != 0) {
+  const int32_t outputs = shape[kConvWeights.outputs], depth = shape[kConvWeights.inputs];
+  if (in % depth != 0) {
     return fail(ErrorCode::InvalidModel, "{} have depth {}, which does not divide the input's {} channels",
-                weights.text(), shape[3], in);
+                weights.text(), depth, in);
   }
-  const int32_t groups = in / shape[3];
-  if (shape[0] % groups != 0) {
-    return fail(ErrorCode::InvalidModel, "{} output channels in {} groups ({} of shape {})", shape[0], groups,
+  const int32_t groups = in / depth;
+  if (outputs % groups != 0) {
+    return fail(ErrorCode::InvalidModel, "{} output channels in {} groups ({} of shape {})", outputs, groups,
                 weights.text(), shape_text(shape));
   }
   return {};
 }
 
-Status verify_weight_quantization(bool depthwise, const Operand& weights) {
+Status verify_weight_quantization(OpKind kind, const Operand& weights) {
   const QuantParams& quant = weights.tensor->quant;
-  const int32_t dimension = depthwise ? 3 : 0;
+  const auto dimension = static_cast<int32_t>(weight_layout(kind).outputs);
   if (quant.per_axis() && quant.quantized_dimension != dimension) {
     return fail(ErrorCode::InvalidModel,
                 "{} have quantized_dimension {}; the output channels are dimension {}", weights.text(),
@@ -149,18 +150,29 @@ Status verify_spatial(const ConvAttributes& attributes, const Operand& input, co
   }
   const std::vector<int32_t>& in = input.tensor->shape;
   const std::vector<int32_t>& kernel = weights.tensor->shape;
-  constexpr int32_t kMostPadding = 1 << 16;
-  for (const int32_t pad :
-       {attributes.pad_top, attributes.pad_left, attributes.pad_bottom, attributes.pad_right})
-    if (pad < 0 || pad > kMostPadding)
-      return fail(ErrorCode::InvalidModel, "explicit padding of {}; it must be 0..{}", pad, kMostPadding);
-  const auto [rows, columns] = conv_axes(in[1], in[2], kernel[1], kernel[2], attributes);
+  PERAXIS_TRY(expect_pads(attributes.pads, false));
+  const auto [rows, columns] =
+      conv_axes(nhwc(*input.tensor), kernel[kConvWeights.rows], kernel[kConvWeights.columns], attributes);
   if (rows.out < 1 || columns.out < 1) {
     return fail(ErrorCode::InvalidModel, "{} of shape {} are larger than {} of shape {}", weights.text(),
                 shape_text(kernel), input.text(), shape_text(in));
   }
-  return expect_shape(output, std::vector<int32_t>{in[0], static_cast<int32_t>(rows.out),
+  return expect_shape(output, std::vector<int32_t>{in[kImages], static_cast<int32_t>(rows.out),
                                                    static_cast<int32_t>(columns.out), channels});
+}
+
+Status verify_transposed_size(const TransposeConvAttributes& a, const Operand& input,
+                              const std::vector<int32_t>& kernel, const Operand& output) {
+  PERAXIS_TRY(expect_pads(a.pads, true));
+  const Nhwc in = nhwc(*input.tensor), out = nhwc(*output.tensor);
+  const int64_t rows =
+      (in.h - 1) * a.stride_h + kernel[kConvWeights.rows] - (int64_t{a.pads.top} + a.pads.bottom);
+  const int64_t columns =
+      (in.w - 1) * a.stride_w + kernel[kConvWeights.columns] - (int64_t{a.pads.left} + a.pads.right);
+  if (rows == out.h && columns == out.w) return {};
+  return fail(ErrorCode::InvalidModel, "{} of shape {}: {} of shape {} make {} rows and {} columns of it",
+              output.text(), shape_text(output.tensor->shape), input.text(), shape_text(input.tensor->shape),
+              rows, columns);
 }
 
 }  // namespace
@@ -181,8 +193,8 @@ Status verify_convolution(const OpView& view) {
   PERAXIS_TRY(expect_rank(weights, 4, 4));
   PERAXIS_TRY(expect_rank(output, 4, 4));
   PERAXIS_TRY(verify_channels(depthwise, input, weights));
-  PERAXIS_TRY(verify_weight_quantization(depthwise, weights));
-  const int32_t channels = weights.tensor->shape[depthwise ? 3 : 0];
+  PERAXIS_TRY(verify_weight_quantization(view.op().kind, weights));
+  const int32_t channels = weights.tensor->shape[weight_layout(view.op().kind).outputs];
   PERAXIS_TRY(verify_spatial(attributes, input, weights, output, channels));
   if (depthwise && attributes.int32_bias) {
     return fail(ErrorCode::InvalidModel, "an int16 depthwise convolution takes an int64 bias only");
@@ -203,11 +215,11 @@ Status verify_transpose_conv(const OpView& view) {
   PERAXIS_TRY(expect_constant(weights));
   PERAXIS_TRY(verify_weighted_types(input, weights, output));
   for (const Operand& operand : {input, weights, output}) PERAXIS_TRY(expect_rank(operand, 4, 4));
-  PERAXIS_TRY(verify_weight_quantization(false, weights));
+  PERAXIS_TRY(verify_weight_quantization(view.op().kind, weights));
   const std::vector<int32_t>& kernel = weights.tensor->shape;
-  if (kernel[3] != input.tensor->shape[3]) {
+  if (kernel[kConvWeights.inputs] != input.tensor->shape[kChannels]) {
     return fail(ErrorCode::InvalidModel, "{} have depth {}, the input has {} channels", weights.text(),
-                kernel[3], input.tensor->shape[3]);
+                kernel[kConvWeights.inputs], input.tensor->shape[kChannels]);
   }
   if (attributes.stride_h < 1 || attributes.stride_w < 1) {
     return fail(ErrorCode::InvalidModel, "strides {}x{}; both must be at least 1", attributes.stride_h,
@@ -215,12 +227,14 @@ Status verify_transpose_conv(const OpView& view) {
   }
   const auto shape = PERAXIS_TRY(constant_int32(view.graph(), view.op().inputs[0], "the shape input"));
   PERAXIS_TRY(expect_shape(output, shape));
-  if (output.tensor->shape[3] != kernel[0] || output.tensor->shape[0] != input.tensor->shape[0]) {
+  const int32_t channels = kernel[kConvWeights.outputs], images = input.tensor->shape[kImages];
+  if (output.tensor->shape[kChannels] != channels || output.tensor->shape[kImages] != images) {
     return fail(ErrorCode::InvalidModel, "{} of shape {} does not fit {} kernels and batch {}", output.text(),
-                shape_text(output.tensor->shape), kernel[0], input.tensor->shape[0]);
+                shape_text(output.tensor->shape), channels, images);
   }
+  PERAXIS_TRY(verify_transposed_size(attributes, input, kernel, output));
   if (!view.has_input(3)) return {};
-  return verify_bias(view, 3, {input, weights, output, kernel[0], attributes.int32_bias});
+  return verify_bias(view, 3, {input, weights, output, channels, attributes.int32_bias});
 }
 
 }  // namespace peraxis::ir::rules

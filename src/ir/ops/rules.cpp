@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace peraxis::ir::rules {
 
@@ -157,6 +158,23 @@ Status expect_int16_multiplier(double multiplier, const char* formula) {
   if (multiplier < 128.0) return {};
   return fail(ErrorCode::Unsupported, "{} is {:.9g}; the int16 kernels take less than 128", formula,
               multiplier);
+}
+
+Status expect_pads(const Pads& pads, bool may_miss) {
+  if (pads.rule != Pads::Rule::Stated)
+    return fail(ErrorCode::InvalidModel,
+                "its padding is a rule ({}) whose shapes are not stated, or more than {} of a side",
+                pad_rule_name(pads.rule), kMostPadding);
+  const int32_t least = may_miss ? -kMostPadding : 0;
+  for (const auto& [name, amount, low] : {std::tuple("above", pads.top, 0),
+                                          {"below", pads.bottom, least},
+                                          {"left", pads.left, 0},
+                                          {"right", pads.right, least}}) {
+    if (amount >= low && amount <= kMostPadding) continue;
+    return fail(ErrorCode::InvalidModel, "padding of {} {}; it must be {}..{}", amount, name, low,
+                kMostPadding);
+  }
+  return {};
 }
 
 }  // namespace peraxis::ir::rules

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ir/graph.hpp"
+#include "ir/pads.hpp"
 #include "ir/shape.hpp"
 
 namespace peraxis::ir::rules {
@@ -173,5 +174,9 @@ Status verify_svdf(const OpView& view);
 Status verify_sequence_lstm(const OpView& view);
 
 Status verify_detection(const OpView& view);
+
+// Padding in amounts of kMostPadding at most. At the top and left they are 0 or more, and at the other ends
+// too unless `may_miss`.
+Status expect_pads(const Pads& pads, bool may_miss);
 
 }  // namespace peraxis::ir::rules

@@ -1,5 +1,5 @@
-// AVERAGE_POOL_2D: the mean of the stored values of the real pixels, half away from zero. Quantization of
-// input and output is neither compared nor used.
+// average_pool_2d: the mean of the stored values of the real pixels, half away from zero. Counted padding is
+// pixels of the input's zero point. Quantization is neither compared nor used beyond that.
 #include "kernels/reference/pool.hpp"
 #include "kernels/registry.hpp"
 
@@ -14,8 +14,12 @@ Status average_pool_2d(const Context& context) {
         fill_output<T>(pool, context, [&](const OutputElement& element) {
           using Sum = std::conditional_t<std::is_same_v<T, float>, float, int64_t>;
           Sum sum{0};
-          const int64_t pixels =
-              visit_window(pool, in, element, [&](T q) { sum = static_cast<Sum>(sum + q); });
+          int64_t pixels = visit_window(pool, in, element, [&](T q) { sum = static_cast<Sum>(sum + q); });
+          if (pool.counts_padding) {
+            const int64_t window = pool.filter_h * pool.filter_w;
+            if constexpr (std::is_integral_v<T>) sum += pool.input_zero * (window - pixels);
+            pixels = window;
+          }
           if constexpr (std::is_same_v<T, float>) {
             return bounds(pixels == 0 ? 0.0F : sum / static_cast<float>(pixels));
           } else {

@@ -25,8 +25,9 @@ Result<Pool> prepare_pool(const Context& context) {
   pool.filter_w = a->filter_w;
   pool.stride_h = a->stride_h;
   pool.stride_w = a->stride_w;
-  const ir::SpatialAxis rows = ir::spatial_axis(pool.input.h, a->filter_h, a->stride_h, 1, a->padding);
-  const ir::SpatialAxis cols = ir::spatial_axis(pool.input.w, a->filter_w, a->stride_w, 1, a->padding);
+  pool.counts_padding = a->counts_padding;
+  pool.input_zero = in.quant.first_zero_point();
+  const auto [rows, cols] = ir::pool_axes(pool.input, *a);
   pool.pad_top = rows.before;
   pool.pad_left = cols.before;
   pool.activation = a->activation;

@@ -11,6 +11,8 @@ struct Pool {
   ir::Nhwc input, output;
   int64_t filter_h = 1, filter_w = 1, stride_h = 1, stride_w = 1;
   int64_t pad_top = 0, pad_left = 0;
+  bool counts_padding = false;
+  int64_t input_zero = 0;  // what counted padding holds; 0 of float32
   ir::Activation activation = ir::Activation::None;
   ir::StoredRange range;  // of quantized types
 };

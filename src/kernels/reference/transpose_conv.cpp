@@ -20,12 +20,8 @@ Shape make_shape(const Context& context, const ir::TransposeConvAttributes& a) {
   shape.kernel_w = context.input(1).shape[2];
   shape.stride_h = a.stride_h;
   shape.stride_w = a.stride_w;
-  if (a.padding == ir::Padding::Valid) return shape;
-  const auto before = [](int64_t in, int64_t out, int64_t kernel, int64_t stride) {
-    return std::max<int64_t>(0, (in - 1) * stride + kernel - out) / 2;
-  };
-  shape.pad_top = before(shape.input.h, shape.output.h, shape.kernel_h, shape.stride_h);
-  shape.pad_left = before(shape.input.w, shape.output.w, shape.kernel_w, shape.stride_w);
+  shape.pad_top = a.pads.top;
+  shape.pad_left = a.pads.left;
   return shape;
 }
 

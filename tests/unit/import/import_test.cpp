@@ -42,7 +42,7 @@ TEST(Import, ReadsEveryPartOfAConvolution) {
   EXPECT_EQ(graph->ops[0].kind, ir::OpKind::Conv2D);
   EXPECT_THAT(graph->ops[0].inputs, ElementsAre(0, 1, 2));
   EXPECT_EQ(std::get<ir::ConvAttributes>(graph->ops[0].attributes),
-            (ir::ConvAttributes{ir::Padding::Valid, 1, 1, 1, 1, ir::Activation::Relu6}));
+            (ir::ConvAttributes{{}, 1, 1, 1, 1, ir::Activation::Relu6}));
   EXPECT_THAT(graph->inputs, ElementsAre(0));
   EXPECT_THAT(graph->outputs, ElementsAre(3));
 }

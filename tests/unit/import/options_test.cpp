@@ -39,6 +39,9 @@ using O = tfl::BuiltinOptions;
 using P = tfl::Padding;
 using Kind = ir::OpKind;
 
+// Without the map that would make amounts of it.
+constexpr ir::Pads kBehind{0, 0, 0, 0, ir::Pads::Rule::Behind};
+
 INSTANTIATE_TEST_SUITE_P(
     AllOperators, Options,
     testing::Values(
@@ -55,24 +58,26 @@ INSTANTIATE_TEST_SUITE_P(
         OptionsCase{
             "average_pool", 1, O::Pool2DOptions,
             [](Builder& b) { return tfl::CreatePool2DOptions(b, P::VALID, 2, 3, 4, 5, A::RELU).Union(); },
-            Kind::AveragePool2D, ir::PoolAttributes{ir::Padding::Valid, 3, 2, 5, 4, ir::Activation::Relu}},
+            Kind::AveragePool2D, ir::PoolAttributes{{}, 3, 2, 5, 4, ir::Activation::Relu}},
         OptionsCase{
+            // A pixel under a window of 5x4.
             "max_pool", 17, O::Pool2DOptions,
             [](Builder& b) { return tfl::CreatePool2DOptions(b, P::SAME, 2, 3, 4, 5, A::NONE).Union(); },
-            Kind::MaxPool2D, ir::PoolAttributes{ir::Padding::Same, 3, 2, 5, 4, ir::Activation::None}},
+            Kind::MaxPool2D, ir::PoolAttributes{{2, 2, 1, 2}, 3, 2, 5, 4, ir::Activation::None}},
         OptionsCase{"concatenation", 2, O::ConcatenationOptions,
                     [](Builder& b) { return tfl::CreateConcatenationOptions(b, -2, A::RELU).Union(); },
                     Kind::Concatenation, ir::ConcatenationAttributes{-2, ir::Activation::Relu}},
         OptionsCase{
+            // A pixel under a kernel of 1x1: none.
             "conv", 3, O::Conv2DOptions,
             [](Builder& b) { return tfl::CreateConv2DOptions(b, P::SAME, 2, 3, A::RELU, 4, 5).Union(); },
-            Kind::Conv2D, ir::ConvAttributes{ir::Padding::Same, 3, 2, 5, 4, ir::Activation::Relu}},
+            Kind::Conv2D, ir::ConvAttributes{{}, 3, 2, 5, 4, ir::Activation::Relu}},
         OptionsCase{"depthwise", 4, O::DepthwiseConv2DOptions,
                     [](Builder& b) {
                       return tfl::CreateDepthwiseConv2DOptions(b, P::VALID, 2, 3, 9, A::RELU6, 4, 5).Union();
                     },
                     Kind::DepthwiseConv2D,
-                    ir::ConvAttributes{ir::Padding::Valid, 3, 2, 5, 4, ir::Activation::Relu6}},
+                    ir::ConvAttributes{{}, 3, 2, 5, 4, ir::Activation::Relu6}},
         OptionsCase{"fully_connected", 9, O::FullyConnectedOptions,
                     [](Builder& b) { return tfl::CreateFullyConnectedOptions(b, A::RELU, {}, true).Union(); },
                     Kind::FullyConnected, ir::FullyConnectedAttributes{ir::Activation::Relu, true}},
@@ -111,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
                           .Union();
                     },
                     Kind::Conv2D,
-                    ir::ConvAttributes{ir::Padding::Same, 3, 2, 5, 4, ir::Activation::Relu, true}},
+                    ir::ConvAttributes{{}, 3, 2, 5, 4, ir::Activation::Relu, true}},
         OptionsCase{"fully_connected_int32_bias", 9, O::FullyConnectedOptions,
                     [](Builder& b) {
                       return tfl::CreateFullyConnectedOptions(b, A::NONE, {}, false, false,
@@ -127,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
                           .Union();
                     },
                     Kind::TransposeConv,
-                    ir::TransposeConvAttributes{ir::Padding::Valid, 3, 2, ir::Activation::Relu, true}},
+                    ir::TransposeConvAttributes{kBehind, 3, 2, ir::Activation::Relu, true}},
         OptionsCase{"resize_bilinear", 23, O::ResizeBilinearOptions,
                     [](Builder& b) { return tfl::CreateResizeBilinearOptions(b, false, true).Union(); },
                     Kind::ResizeBilinear, ir::ResizeAttributes{false, true}},

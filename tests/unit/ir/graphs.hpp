@@ -6,9 +6,10 @@
 
 namespace peraxis::ir::test {
 
-// Input [1,7,9,3], 2x3 kernel, 4 output channels, stride 2x1, SAME.
+// Input [1,7,9,3], 2x3 kernel, 4 output channels, stride 2x1, padding for 4x9 outputs.
 inline Graph conv_2d() {
   ConvAttributes attributes;
+  attributes.pads = {0, 1, 1, 1};
   attributes.stride_h = 2;
   attributes.activation = Activation::Relu;
   return single(OpKind::Conv2D, attributes,
@@ -18,8 +19,10 @@ inline Graph conv_2d() {
 }
 
 inline Graph conv_2d_uint8() {
+  ConvAttributes attributes;
+  attributes.pads = {0, 1, 1, 1};
   Graph graph =
-      single(OpKind::Conv2D, ConvAttributes{},
+      single(OpKind::Conv2D, attributes,
              {activation("in", {1, 7, 9, 3}, 0.5F, 100, DataType::UInt8),
               weights({4, 2, 3, 3}, {0.1F}, 0, DataType::UInt8), constant_int32("bias", {4}, {1, 2, 3, 4})},
              {activation("out", {1, 7, 9, 4}, 0.25F, 7, DataType::UInt8)});
@@ -30,7 +33,6 @@ inline Graph conv_2d_uint8() {
 
 inline Graph depthwise_conv_2d() {
   ConvAttributes attributes;
-  attributes.padding = Padding::Valid;
   attributes.dilation_h = 2;
   return single(OpKind::DepthwiseConv2D, attributes,
                 {activation("in", {1, 7, 9, 2}), weights({1, 3, 3, 4}, {0.1F, 0.2F, 0.3F, 0.4F}, 3),
@@ -59,7 +61,6 @@ inline Graph concatenation() {
 
 inline Graph pool(OpKind kind) {
   PoolAttributes attributes;
-  attributes.padding = Padding::Valid;
   attributes.filter_h = 3;
   attributes.filter_w = 2;
   attributes.stride_w = 2;

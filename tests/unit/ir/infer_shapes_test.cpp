@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graphs.hpp"
+#include "ir/pads.hpp"
 
 namespace peraxis::ir {
 namespace {
@@ -106,6 +107,45 @@ TEST(InferShapesOf, TheTextFormKeepsThem) {
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_TRUE(again->tensor(graph.ops[0].outputs[0]).open_shape);
   EXPECT_EQ(print(*again, true), text);
+}
+
+// Output of the shape-less operator, and the amounts, from the definition: 7 rows every 2 are 4 windows of 2
+// (8 rows: one below); 9 columns every 1 are 9 windows of 3 (11 columns: one on each side).
+TEST(InferShapes, StatesEvenPads) {
+  for (const OpKind kind : {OpKind::Conv2D, OpKind::MaxPool2D}) {
+    Graph graph = opened(kind == OpKind::Conv2D ? test::conv_2d() : test::pool(kind));
+    if (kind == OpKind::MaxPool2D) {
+      PoolAttributes a;
+      a.filter_h = a.stride_h = 2;
+      a.filter_w = 3;
+      graph.ops[0].attributes = a;
+    }
+    *pads_of(graph.ops[0]) = {0, 0, 0, 0, Pads::Rule::Even};
+    EXPECT_FALSE(verify(graph));
+    const Status status = infer_shapes(graph, 0);
+    ASSERT_TRUE(status) << status.error().text();
+    EXPECT_EQ(*pads_of(graph.ops[0]), (Pads{0, 1, 1, 1}));
+    EXPECT_THAT(graph.tensor(graph.ops[0].outputs[0]).shape,
+                testing::ElementsAre(1, 4, 9, kind == OpKind::Conv2D ? 4 : 3));
+    EXPECT_TRUE(verify(graph));
+  }
+}
+
+// 7 rows every 2 with a kernel of 2 make 14, 9 columns every 3 with one of 3 make 27.
+TEST(InferShapes, StatesTransposedPads) {
+  const auto stated = [](int32_t rows, int32_t columns, Pads::Rule rule) {
+    Graph graph = test::valid(OpKind::TransposeConv);
+    graph.tensors[0] = test::constant_int32("shape", {4}, {1, rows, columns, 4});
+    *pads_of(graph.ops[0]) = {0, 0, 0, 0, rule};
+    graph = opened(graph);
+    EXPECT_TRUE(infer_shapes(graph, 0));
+    EXPECT_TRUE(verify(graph));
+    return *pads_of(graph.ops[0]);
+  };
+  EXPECT_EQ(stated(14, 27, Pads::Rule::Even), (Pads{0, 0, 0, 0}));
+  EXPECT_EQ(stated(11, 25, Pads::Rule::Even), (Pads{1, 2, 1, 1}));
+  EXPECT_EQ(stated(15, 28, Pads::Rule::Even), (Pads{0, -1, 0, -1}));
+  EXPECT_EQ(stated(11, 29, Pads::Rule::Behind), (Pads{0, 3, 0, -2}));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "graphs.hpp"
+#include "ir/pads.hpp"
 
 namespace peraxis::ir {
 namespace {
@@ -116,27 +117,57 @@ TEST(StridedSlice, ExtremeIndicesDoNotOverflow) {
   EXPECT_EQ(back->axes[0], (SliceAxis{4, kLow, 1, false}));
 }
 
-// Output o reads the input positions o * stride - before + k * dilation. VALID: all of them exist, and one
-// more output would not. SAME: one output for every stride, as little padding as covers the last window.
+// Output o reads the positions o * stride - before + k * dilation of an input between paddings: all of them
+// exist, and those of one more output would not. Even padding: one output for every stride, as little padding
+// as covers the last window.
 TEST(SpatialAxis, MatchesTheWindowsWalk) {
-  for (int64_t in = 1; in <= 17; ++in)
-    for (int64_t kernel = 1; kernel <= 5; ++kernel)
-      for (int64_t stride = 1; stride <= 4; ++stride)
-        for (int64_t dilation = 1; dilation <= 3; ++dilation) {
+  for (int32_t in = 1; in <= 17; ++in)
+    for (int32_t kernel = 1; kernel <= 5; ++kernel)
+      for (int32_t stride = 1; stride <= 4; ++stride)
+        for (int32_t dilation = 1; dilation <= 3; ++dilation) {
           const int64_t reach = (kernel - 1) * dilation;
           int64_t valid = 0;
           while (valid * stride + reach < in) ++valid;
-          const SpatialAxis plain = spatial_axis(in, kernel, stride, dilation, Padding::Valid);
+          ConvAttributes a;
+          a.stride_h = a.stride_w = stride;
+          a.dilation_h = a.dilation_w = dilation;
+          const SpatialAxis plain = conv_axes({1, in, in, 1}, kernel, kernel, a).rows;
           EXPECT_EQ(plain.out, valid);
           EXPECT_EQ(plain.before + plain.after, 0);
-          const SpatialAxis same = spatial_axis(in, kernel, stride, dilation, Padding::Same);
+          a.pads = even_pads({1, in, in, 1}, kernel, kernel, a);
+          EXPECT_EQ(std::pair(a.pads.top, a.pads.bottom), std::pair(a.pads.left, a.pads.right));
+          const SpatialAxis same = conv_axes({1, in, in, 1}, kernel, kernel, a).columns;
           int64_t outs = 0;
           while (outs * stride < in) ++outs;
           EXPECT_EQ(same.out, outs);
           const int64_t missing = std::max<int64_t>(0, (outs - 1) * stride + reach - (in - 1));
           EXPECT_EQ(same.before + same.after, missing);
           EXPECT_TRUE(same.after == same.before || same.after == same.before + 1);
+          EXPECT_EQ(a.pads.left + a.pads.right, missing);
         }
+}
+
+TEST(SpatialAxis, AnyPads) {
+  for (int32_t in = 1; in <= 6; ++in)
+    for (int32_t kernel = 1; kernel <= 4; ++kernel)
+      for (int32_t stride = 1; stride <= 4; ++stride)
+        for (int32_t before = 0; before <= 5; ++before)
+          for (int32_t behind = 0; behind <= 5; ++behind) {
+            int64_t outs = 0;
+            while (outs * stride - before + kernel <= in + behind) ++outs;
+            const int64_t reached = outs == 0 ? 0 : (outs - 1) * stride - before + kernel - in;
+            PoolAttributes a;
+            a.pads = {before, behind, 1, 2};
+            a.filter_h = kernel;
+            a.filter_w = 2;
+            a.stride_h = stride;
+            a.stride_w = 1;
+            const SpatialAxes axes = pool_axes({1, in, 7, 1}, a);
+            EXPECT_EQ(axes.rows.out, outs);
+            EXPECT_EQ(axes.rows.before, before);
+            EXPECT_EQ(axes.rows.after, std::max<int64_t>(0, reached));
+            EXPECT_EQ(axes.columns.out, 9);
+          }
 }
 
 TEST(ActivationRange, IsRoundedInFloat32AndClamped) {

@@ -26,10 +26,9 @@ TEST(Text, LooksLikeThis) {
       HasSubstr("%0 = tensor int8 [1,7,9,3] scale(0.5) zero_point(3) \"a \\\"b\\\"\\\\\\x0a\\xc3\\xa9\"\n"));
   EXPECT_THAT(text, HasSubstr("%1 = tensor int8 [4,2,3,3] scale(0.100000001,0.200000003,0.300000012,0) "
                               "zero_point(0,0,0,0) const bytes(72) hash("));
-  EXPECT_THAT(
-      text, HasSubstr("conv_2d(%0, %1, _) -> (%3) padding(same) stride_h(2) stride_w(1) dilation_h(1) "
-                      "dilation_w(1) activation(relu) int32_bias(false) pad_top(0) pad_left(0) pad_bottom(0) "
-                      "pad_right(0)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("conv_2d(%0, %1, _) -> (%3) pads(0,1,1,1) stride_h(2) stride_w(1) dilation_h(1) "
+                        "dilation_w(1) activation(relu) int32_bias(false)\n"));
   EXPECT_THAT(text, HasSubstr("inputs(%0)\noutputs(%3)\n"));
 }
 
@@ -94,13 +93,16 @@ struct Randomize {
   base::Rng& rng;
   int32_t i() { return static_cast<int32_t>(rng.next()); }
   bool b() { return rng.one_in(2); }
-  Padding p() { return static_cast<Padding>(rng.uniform(0, 1)); }
+  Pads p() {
+    if (rng.one_in(4)) return {0, 0, 0, 0, static_cast<Pads::Rule>(rng.uniform(1, 2))};
+    return {i(), i(), i(), i()};
+  }
   Activation a() { return static_cast<Activation>(rng.uniform(0, 3)); }
   void operator()(NoAttributes&) {}
   void operator()(BinaryAttributes& x) { x = {a(), b()}; }
   void operator()(ConvAttributes& x) { x = {p(), i(), i(), i(), i(), a(), b()}; }
   void operator()(FullyConnectedAttributes& x) { x = {a(), b(), b()}; }
-  void operator()(PoolAttributes& x) { x = {p(), i(), i(), i(), i(), a()}; }
+  void operator()(PoolAttributes& x) { x = {p(), i(), i(), i(), i(), a(), b()}; }
   void operator()(ConcatenationAttributes& x) { x = {i(), a()}; }
   void operator()(SoftmaxAttributes& x) { x = {random_float(rng)}; }
   void operator()(ReduceAttributes& x) { x = {b()}; }
@@ -242,6 +244,9 @@ TEST(Text, ErrorsNameLineColumnAndReason) {
   EXPECT_THAT(message("graph \"g\"\nsoftmax(%0) (%1)"), HasSubstr("expected ->"));
   EXPECT_THAT(message("graph \"g\"\nadd(%0, %1) -> (%2) activation(tanh)"),
               HasSubstr("activation 'tanh' is not known; valid are none, relu, relu_n1_to_1, relu6"));
+  EXPECT_THAT(message("graph \"g\"\nconv_2d() -> () pads(1,2,3)\n"),
+              HasSubstr("3 pads; there are four, top, bottom, left and right"));
+  EXPECT_THAT(message("graph \"g\"\nconv_2d() -> () pads(same)\n"), HasSubstr("a number"));
   EXPECT_THAT(message("graph \"g\"\ninputs(%0) outputs(%1)"), HasSubstr("expected the end of the line"));
 }
 

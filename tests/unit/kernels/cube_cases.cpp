@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/pads.hpp"
 #include "ir/shape.hpp"
 
 namespace peraxis::kernels {
@@ -112,8 +113,14 @@ ir::Graph pool(Rng& rng, OpKind kind) {
   a.stride_w = draw(rng, 1, 2);
   a.activation = activation(rng);
   std::vector<int32_t> shape = in.shape;
-  shape[1] = static_cast<int32_t>(ir::spatial_axis(in.shape[1], a.filter_h, a.stride_h, 1, a.padding).out);
-  shape[2] = static_cast<int32_t>(ir::spatial_axis(in.shape[2], a.filter_w, a.stride_w, 1, a.padding).out);
+  a.pads = ir::even_pads(ir::nhwc(in), a);
+  if (rng.one_in(3) && in.shape[1] >= a.filter_h && in.shape[2] >= a.filter_w)
+    a.pads = {draw(rng, 0, a.filter_h - 1), draw(rng, 0, a.filter_h - 1), draw(rng, 0, a.filter_w - 1),
+              draw(rng, 0, a.filter_w - 1)};
+  a.counts_padding = kind == OpKind::AveragePool2D && rng.one_in(3);
+  const auto [rows, columns] = ir::pool_axes(ir::nhwc(in), a);
+  shape[1] = static_cast<int32_t>(rows.out);
+  shape[2] = static_cast<int32_t>(columns.out);
   return one_op(kind, a, {in, like(in, shape)});
 }
 
@@ -159,8 +166,11 @@ ir::Graph depthwise(Rng& rng) {
   for (int32_t i = 0; i < c; ++i) values.push_back(draw(rng, -2000, 2000));
   make_constant(bias, bytes_of(values));
   std::vector<int32_t> shape = in.shape;
-  for (const size_t d : {size_t{1}, size_t{2}})
-    shape[d] = static_cast<int32_t>(ir::spatial_axis(shape[d], 3, a.stride_h, 1, a.padding).out);
+  a.pads = rng.one_in(2) ? ir::even_pads(ir::nhwc(in), 3, 3, a)
+                         : ir::Pads{draw(rng, 1, 3), draw(rng, 1, 3), draw(rng, 1, 3), draw(rng, 1, 3)};
+  const auto [rows, columns] = ir::conv_axes(ir::nhwc(in), 3, 3, a);
+  shape[1] = static_cast<int32_t>(rows.out);
+  shape[2] = static_cast<int32_t>(columns.out);
   return one_op(OpKind::DepthwiseConv2D, a,
                 {in, constant(rng, weights), bias, drawn(rng, DataType::Int8, shape)});
 }

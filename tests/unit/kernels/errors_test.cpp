@@ -13,7 +13,7 @@ using testing::HasSubstr;
 ir::Graph good_convolution() {
   ir::Tensor weights = int8_tensor({2, 3, 3, 3}, 0.01F, 0);
   make_constant(weights, std::vector<uint8_t>(54, 1));
-  return one_op(OpKind::Conv2D, ir::ConvAttributes{},
+  return one_op(OpKind::Conv2D, ir::ConvAttributes{{1, 1, 1, 1}},
                 {int8_tensor({1, 4, 5, 3}, 0.1F, 0), weights, int32_constant({2}, {1, 2}),
                  int8_tensor({1, 4, 5, 2}, 0.1F, 0)});
 }

@@ -3,6 +3,7 @@
 #include "base/rng.hpp"
 #include "base/thread_pool.hpp"
 #include "graphs.hpp"
+#include "ir/pads.hpp"
 
 namespace peraxis::kernels {
 namespace {
@@ -53,7 +54,7 @@ class Layers {
   ir::Activation activation() { return static_cast<ir::Activation>(pick({0, 0, 1, 2, 3})); }
   ir::ConvAttributes geometry() {
     ir::ConvAttributes a;
-    a.padding = rng_.one_in(3) ? ir::Padding::Valid : ir::Padding::Same;
+    a.pads.rule = rng_.one_in(3) ? ir::Pads::Rule::Stated : ir::Pads::Rule::Even;
     a.stride_h = pick({1, 1, 2, 3});
     a.stride_w = pick({1, 1, 2, 4});
     if (rng_.one_in(4)) {
@@ -101,13 +102,13 @@ class Layers {
     const auto h = static_cast<int32_t>(rng_.uniform(1, 9));
     const auto w = h + static_cast<int32_t>(rng_.uniform(1, 6));
     const int32_t n = pick({1, 1, 1, 2});
-    auto rows = ir::spatial_axis(h, weight_shape[1], a.stride_h, a.dilation_h, a.padding);
-    auto cols = ir::spatial_axis(w, weight_shape[2], a.stride_w, a.dilation_w, a.padding);
-    if (rows.out < 1 || cols.out < 1) {
-      a.padding = ir::Padding::Same;
-      rows = ir::spatial_axis(h, weight_shape[1], a.stride_h, a.dilation_h, a.padding);
-      cols = ir::spatial_axis(w, weight_shape[2], a.stride_w, a.dilation_w, a.padding);
-    }
+    const ir::Nhwc map{n, h, w, in_channels};
+    // Amounts of their own, some so large that windows hold padding alone.
+    if (rng_.one_in(3)) a.pads = {pick({0, 1, 4}), pick({0, 2, 9}), pick({0, 1, 5}), pick({0, 3, 7})};
+    const auto outputs_of = [&] { return ir::conv_axes(map, weight_shape[1], weight_shape[2], a); };
+    if (a.pads.rule == ir::Pads::Rule::Even || outputs_of().rows.out < 1 || outputs_of().columns.out < 1)
+      a.pads = ir::even_pads(map, weight_shape[1], weight_shape[2], a);
+    const auto [rows, cols] = outputs_of();
     const int32_t dimension = kind == OpKind::Conv2D ? 0 : 3;
     return one_op(kind, a,
                   {activation_tensor({n, h, w, in_channels}, uint8),
@@ -167,6 +168,7 @@ TEST(FastEqualsReference, HugeDilation) {
   ir::ConvAttributes a;
   a.dilation_h = 1'000'000;
   a.dilation_w = 2'000'000'000;
+  a.pads = ir::even_pads({1, 2, 3, 1}, 3, 3, a);
   ir::Tensor weights = int8_tensor({1, 3, 3, 1}, 0.02F, 0);
   make_constant(weights, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   for (const OpKind kind : {OpKind::Conv2D, OpKind::DepthwiseConv2D}) {

@@ -4,11 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <sstream>
 
-#include "base/npy.hpp"
 #include "import/import.hpp"
-#include "kernels/kernels.hpp"
+#include "litert_archive.hpp"
 #include "passes/resolve_shapes.hpp"
 
 namespace peraxis::kernels {
@@ -16,52 +14,7 @@ namespace {
 
 constexpr const char* kFiles[] = {"tests/data/kernel_cases.npz", "tests/data/operator_cases.npz"};
 
-struct Case {
-  std::string name;
-  Values model;
-  std::vector<std::vector<Values>> inputs, outputs;  // by set
-};
-
-struct Archive {
-  base::ArrayMap arrays;
-  std::vector<Case> cases;
-};
-
-Result<Archive> load(const char* file) {
-  Archive archive;
-  archive.arrays = PERAXIS_TRY(base::read_npz(file));
-  const auto& bytes = archive.arrays.at("bytes").data;
-  const auto& names = archive.arrays.at("names").data;
-  std::istringstream lines(std::string(names.begin(), names.end()));
-  for (std::string line; std::getline(lines, line);) archive.cases.push_back({line, {}, {}, {}});
-  const std::vector<int64_t> blobs = PERAXIS_TRY(base::values_of<int64_t>(archive.arrays.at("blobs")));
-  bool after_output = true;
-  for (size_t i = 0; i + 3 < blobs.size(); i += 4) {
-    Case& c = archive.cases.at(static_cast<size_t>(blobs[i]));
-    const Values blob =
-        Values(bytes).subspan(static_cast<size_t>(blobs[i + 2]), static_cast<size_t>(blobs[i + 3]));
-    switch (blobs[i + 1]) {
-      case 0:
-        c.model = blob;
-        after_output = true;
-        break;
-      case 1:
-        if (after_output) {
-          c.inputs.emplace_back();
-          c.outputs.emplace_back();
-        }
-        after_output = false;
-        c.inputs.back().push_back(blob);
-        break;
-      default:
-        after_output = true;
-        c.outputs.back().push_back(blob);
-    }
-  }
-  return archive;
-}
-
-void run_case(const Case& c, const ir::Graph& graph, const Options& options, const char* path) {
+void run_case(const LitertCase& c, const ir::Graph& graph, const Options& options, const char* path) {
   // Sets of these are steps of one sequence.
   const bool kept = c.name.starts_with("kept_");
   EXPECT_EQ(kept, !graph.states.empty()) << c.name;
@@ -79,9 +32,9 @@ void run_case(const Case& c, const ir::Graph& graph, const Options& options, con
 }
 
 void run_archive(const char* file, std::set<ir::OpKind>& kinds) {
-  const auto archive = load(file);
+  const auto archive = load_litert_cases(file);
   ASSERT_TRUE(archive) << archive.error().text();
-  for (const Case& c : archive->cases) {
+  for (const LitertCase& c : archive->cases) {
     auto graph = import::import_tflite(c.model, c.name);
     EXPECT_TRUE(graph) << c.name << ": " << graph.error().text();
     if (!graph) continue;

@@ -56,12 +56,12 @@ TEST(Conv2D, TheAccumulatorWraps) {
 }
 
 TEST(Conv2D, PerAxisScalesZeroPointAndPadding) {
-  // 2x3 image with zero point 1, 3x3 kernel of ones, SAME: each output sums its real neighbours minus 1.
-  // Both rows are always inside; values - 1 are 0 1 2 / 3 4 5, so columns give 0+1+3+4 = 8, 15, 1+2+4+5 = 12.
-  // Channel 0: times 1 plus bias 2; channel 1: times 1/2, ties away: 4, 7.5 -> 8, 6.
+  // 2x3 image with zero point 1, 3x3 kernel of ones, a row and column of padding: each output sums its real
+  // neighbours minus 1. Both rows are always inside; values - 1 are 0 1 2 / 3 4 5, so columns give 0+1+3+4 =
+  // 8, 15, 1+2+4+5 = 12. Channel 0: times 1 plus bias 2; channel 1: times 1/2, ties away: 4, 7.5 -> 8, 6.
   std::vector<int8_t> ones(18, 1);
   const ir::Graph graph =
-      one_op(OpKind::Conv2D, ir::ConvAttributes{},
+      one_op(OpKind::Conv2D, ir::ConvAttributes{{1, 1, 1, 1}},
              {int8_tensor({1, 2, 3, 1}, 1.0F, 1), int8_weights({2, 3, 3, 1}, {1.0F, 0.5F}, 0, ones),
               bias({2, 0}), int8_tensor({1, 2, 3, 2}, 1.0F, -10)});
   const Bytes expected = {0, -6, 7, -2, 4, -4, 0, -6, 7, -2, 4, -4};
@@ -82,10 +82,9 @@ TEST(Conv2D, GroupsReadTheirOwnChannels) {
 }
 
 TEST(DepthwiseConv2D, MultiplierDilationAndNoBias) {
-  // 1x3 kernel (1, 10) and (2, 20) at distance 2 over 5 columns, VALID: taps at x, x+2, two outputs a
+  // 1x3 kernel (1, 10) and (2, 20) at distance 2 over 5 columns: taps at x, x+2, two outputs a
   // channel.
   ir::ConvAttributes attributes;
-  attributes.padding = ir::Padding::Valid;
   attributes.dilation_w = 2;
   const ir::Graph graph =
       one_op(OpKind::DepthwiseConv2D, attributes,
@@ -139,16 +138,30 @@ TEST(AveragePool2D, HalfAwayFromZeroOverRealPixels) {
   ir::PoolAttributes pool;
   pool.filter_h = 1;
   pool.filter_w = 2;
-  // SAME, 3 columns: (1,2) -> 1.5 -> 2; (2,-5) -> -1.5 -> -2; (-5) alone -> -5.
+  pool.pads.right = 1;
+  // 3 columns: (1,2) -> 1.5 -> 2; (2,-5) -> -1.5 -> -2; (-5) alone -> -5.
   const ir::Graph graph = one_op(OpKind::AveragePool2D, pool,
                                  {int8_tensor({1, 1, 3, 1}, 1.0F, 7), int8_tensor({1, 1, 3, 1}, 1.0F, 7)});
   EXPECT_EQ(run_int8(graph, {{1, 2, -5}}), (Bytes{2, -2, -5}));
+}
+
+TEST(AveragePool2D, CountedPaddingIsTheZeroPoint) {
+  ir::PoolAttributes pool;
+  pool.filter_h = 1;
+  pool.filter_w = 2;
+  pool.pads = {0, 0, 2, 1};
+  pool.counts_padding = true;
+  // 7 7 1 2 -5 7: windows of padding alone are 7, (7,1) -> 4, 1.5 -> 2, -1.5 -> -2, (-5,7) -> 1.
+  const ir::Graph graph = one_op(OpKind::AveragePool2D, pool,
+                                 {int8_tensor({1, 1, 3, 1}, 1.0F, 7), int8_tensor({1, 1, 5, 1}, 1.0F, 0)});
+  EXPECT_EQ(run_int8(graph, {{1, 2, -5}}), (Bytes{7, 4, 2, -2, 1}));
 }
 
 TEST(MaxPool2D, PaddingNeverWins) {
   ir::PoolAttributes pool;
   pool.filter_h = 3;
   pool.filter_w = 3;
+  pool.pads = {1, 1, 1, 1};
   const ir::Graph graph = one_op(OpKind::MaxPool2D, pool,
                                  {int8_tensor({1, 1, 2, 2}, 1.0F, 0), int8_tensor({1, 1, 2, 2}, 1.0F, 0)});
   EXPECT_EQ(run_int8(graph, {{-100, -3, -90, -128}}), (Bytes{-90, -3, -90, -3}));

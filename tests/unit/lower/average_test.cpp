@@ -21,14 +21,14 @@ int32_t add_tensor(ir::Graph& g, std::vector<int32_t> shape, float scale = 0.1F,
   return static_cast<int32_t>(g.tensors.size() - 1);
 }
 
-ir::Graph pool(int32_t filter, int32_t stride, ir::Padding padding, std::vector<int32_t> in,
+ir::Graph pool(int32_t filter, int32_t stride, ir::Pads pads, std::vector<int32_t> in,
                std::vector<int32_t> out, ir::Activation activation = ir::Activation::None) {
   ir::Graph g;
   ir::Op op;
   op.kind = ir::OpKind::AveragePool2D;
   op.inputs = {add_tensor(g, std::move(in))};
   op.outputs = {add_tensor(g, std::move(out))};
-  op.attributes = ir::PoolAttributes{padding, stride, stride, filter, filter, activation};
+  op.attributes = ir::PoolAttributes{pads, stride, stride, filter, filter, activation};
   g.ops.push_back(std::move(op));
   return g;
 }
@@ -54,10 +54,10 @@ ir::Graph mean(std::vector<int32_t> in, std::vector<int32_t> axes, std::vector<i
 }
 
 TEST(AverageForms, Windows) {
-  constexpr ir::Padding kValid = ir::Padding::Valid, kSame = ir::Padding::Same;
+  constexpr ir::Pads kNone;
   for (const int32_t filter : {1, 2, 3, 5, 6, 7, 8, 31}) {
     const DeviceForm form =
-        form_of(pool(filter, 1, kValid, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
+        form_of(pool(filter, 1, kNone, {1, 31, 31, 20}, {1, 32 - filter, 32 - filter, 20}), 0, true);
     EXPECT_THAT(form.refusal, IsEmpty()) << filter;
     EXPECT_FALSE(form.ppu);
     ASSERT_EQ(form.averages.size(), 1U);
@@ -67,20 +67,20 @@ TEST(AverageForms, Windows) {
     EXPECT_EQ(form.slot_group, 64);
   }
   // Nine, six and four pixels.
-  EXPECT_EQ(form_of(pool(3, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
-  EXPECT_THAT(form_of(pool(9, 1, kSame, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
+  EXPECT_EQ(form_of(pool(3, 2, {0, 1, 0, 1}, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).averages.size(), 3U);
+  EXPECT_THAT(form_of(pool(9, 1, {4, 4, 4, 4}, {1, 20, 20, 20}, {1, 20, 20, 20}), 0, false).refusal,
               HasSubstr("15 different numbers of pixels; up to 10"));
   // Same padding that pads nothing, and a window larger than the map it covers.
-  EXPECT_THAT(form_of(pool(2, 2, kSame, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
-  EXPECT_THAT(form_of(pool(9, 9, kSame, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(2, 2, kNone, {1, 8, 8, 20}, {1, 4, 4, 20}), 0, true).refusal, IsEmpty());
+  EXPECT_THAT(form_of(pool(9, 9, {1, 1, 1, 1}, {1, 7, 7, 20}, {1, 1, 1, 20}), 0, true).refusal, IsEmpty());
   // A stride beyond a convolution's: the PPU, whose rounding of ties shows with even windows.
-  EXPECT_TRUE(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
-  EXPECT_THAT(form_of(pool(3, 8, kValid, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
+  EXPECT_TRUE(form_of(pool(3, 8, kNone, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true).ppu);
+  EXPECT_THAT(form_of(pool(3, 8, kNone, {1, 27, 27, 20}, {1, 4, 4, 20}), 0, true, {.ppu = false}).refusal,
               HasSubstr("PPU"));
-  EXPECT_TRUE(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
-  EXPECT_THAT(form_of(pool(2, 8, kValid, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
+  EXPECT_TRUE(form_of(pool(2, 8, kNone, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, false).ppu);
+  EXPECT_THAT(form_of(pool(2, 8, kNone, {1, 26, 26, 20}, {1, 4, 4, 20}), 0, true).refusal,
               HasSubstr("stride 8x8 exceeds a convolution's 7"));
-  EXPECT_THAT(form_of(pool(32, 1, kValid, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
+  EXPECT_THAT(form_of(pool(32, 1, kNone, {1, 40, 40, 20}, {1, 9, 9, 20}), 0, false).refusal,
               HasSubstr("window 32x32"));
 }
 
@@ -112,7 +112,7 @@ TEST(AverageForms, PlanesAsOtherRows) {
 }
 
 TEST(AverageForms, Tasks) {
-  const ir::Graph g = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
+  const ir::Graph g = pool(3, 2, {}, {1, 9, 11, 80}, {1, 4, 5, 80});
   const DeviceForm form = form_of(g, 0, true);
   MemoryPlan memory;
   const int32_t in = memory.add_activation(1), out = memory.add_activation(1);
@@ -132,8 +132,8 @@ TEST(AverageForms, Tasks) {
 // one allocation. Each image alone, lowered at its own place, is the witness.
 TEST(AverageForms, ImagesShareConstants) {
   constexpr int64_t kImages = 5;
-  const ir::Graph batch = pool(3, 2, ir::Padding::Valid, {kImages, 9, 11, 80}, {kImages, 4, 5, 80});
-  const ir::Graph one = pool(3, 2, ir::Padding::Valid, {1, 9, 11, 80}, {1, 4, 5, 80});
+  const ir::Graph batch = pool(3, 2, {}, {kImages, 9, 11, 80}, {kImages, 4, 5, 80});
+  const ir::Graph one = pool(3, 2, {}, {1, 9, 11, 80}, {1, 4, 5, 80});
   const DeviceForm form = form_of(batch, 0, true);
   MemoryPlan memory, memory_of_one;
   const int32_t both = memory.add_activation(1);

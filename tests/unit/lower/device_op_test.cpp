@@ -46,24 +46,23 @@ ir::Graph pool(ir::PoolAttributes a, std::vector<int32_t> in, std::vector<int32_
   return one(ir::OpKind::MaxPool2D, {std::move(in)}, {std::move(out)}, a);
 }
 
-ir::PoolAttributes window(int32_t filter, int32_t stride, ir::Padding padding = ir::Padding::Same,
+ir::PoolAttributes window(int32_t filter, int32_t stride, ir::Pads pads = {},
                           ir::Activation activation = ir::Activation::None) {
-  return {padding, stride, stride, filter, filter, activation};
+  return {pads, stride, stride, filter, filter, activation};
 }
 
 TEST(DeviceOps, MaxPool) {
-  EXPECT_THAT(device_refusal(pool(window(5, 1), {1, 8, 9, 20}, {1, 8, 9, 20}), 0, true), IsEmpty());
+  EXPECT_THAT(device_refusal(pool(window(5, 1, {2, 2, 2, 2}), {1, 8, 9, 20}, {1, 8, 9, 20}), 0, true),
+              IsEmpty());
   EXPECT_THAT(device_refusal(pool(window(16, 16), {1, 32, 32, 20}, {1, 2, 2, 20}), 0, true), IsEmpty());
-  EXPECT_THAT(
-      device_refusal(pool(window(17, 1, ir::Padding::Valid), {1, 32, 32, 20}, {1, 16, 16, 20}), 0, true),
-      HasSubstr("window 17x17"));
+  EXPECT_THAT(device_refusal(pool(window(17, 1), {1, 32, 32, 20}, {1, 16, 16, 20}), 0, true),
+              HasSubstr("window 17x17"));
   EXPECT_THAT(device_refusal(pool(window(2, 17), {1, 34, 34, 20}, {1, 2, 2, 20}), 0, true),
               HasSubstr("stride 17x17"));
-  EXPECT_THAT(device_refusal(pool(window(16, 1), {1, 32, 32, 20}, {1, 32, 32, 20}), 0, true),
+  EXPECT_THAT(device_refusal(pool(window(16, 1, {7, 8, 7, 8}), {1, 32, 32, 20}, {1, 32, 32, 20}), 0, true),
               HasSubstr("padding of 8"));
   EXPECT_THAT(
-      device_refusal(
-          pool(window(2, 2, ir::Padding::Same, ir::Activation::Relu), {1, 8, 8, 16}, {1, 4, 4, 16}), 0, true),
+      device_refusal(pool(window(2, 2, {}, ir::Activation::Relu), {1, 8, 8, 16}, {1, 4, 4, 16}), 0, true),
       HasSubstr("its activation keeps outputs in -5..127"));
   ir::Graph g = pool(window(2, 2), {1, 8, 8, 16}, {1, 4, 4, 16});
   g.tensors[1].quant.scale[0] = 0.2F;
@@ -79,7 +78,7 @@ TEST(DeviceOps, MaxPool) {
 }
 
 TEST(DeviceOps, MaxPoolTask) {
-  const ir::Graph g = pool(window(3, 2), {1, 8, 9, 20}, {1, 4, 5, 20});
+  const ir::Graph g = pool(window(3, 2, {0, 1, 1, 1}), {1, 8, 9, 20}, {1, 4, 5, 20});
   MemoryPlan memory;
   const auto tasks = lower_device_op(g, 0, {}, {{{{3, 256}, 72, 32}}, {{4, 0}, 20, 32}, memory, {}});
   ASSERT_TRUE(tasks) << tasks.error().text();

@@ -35,9 +35,8 @@ ir::Graph convolution(const Shape& s, ir::OpKind kind = ir::OpKind::Conv2D) {
              true);
   add_tensor(g, {s.batch, out_h, out_w, s.outputs}, false);
   ir::ConvAttributes a;
-  a.padding = ir::Padding::Valid;
   a.stride_h = a.stride_w = s.stride;
-  a.pad_top = a.pad_left = a.pad_bottom = a.pad_right = s.pad;
+  a.pads = {s.pad, s.pad, s.pad, s.pad};
   g.ops.push_back({kind, {0, 1}, {2}, a});
   return g;
 }

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "ir/pads.hpp"
 #include "target/rk3588/limits.hpp"
 
 namespace peraxis::lower {
@@ -34,9 +35,19 @@ Geometry random_geometry(Random& random) {
   g.in_c = random.pick(1, 3) == 1 ? 3 : random.pick(1, 200);
   g.out_c = random.pick(1, 80);
   const bool same = random.pick(0, 1) == 0 || g.in_h < g.span_h() || g.in_w < g.span_w();
-  const auto padding = same ? ir::Padding::Same : ir::Padding::Valid;
-  const ir::SpatialAxis h = ir::spatial_axis(g.in_h, g.kernel_h, g.stride_h, g.dilation_h, padding);
-  const ir::SpatialAxis w = ir::spatial_axis(g.in_w, g.kernel_w, g.stride_w, g.dilation_w, padding);
+  const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
+  ir::ConvAttributes a;
+  a.stride_h = narrow(g.stride_h);
+  a.stride_w = narrow(g.stride_w);
+  a.dilation_h = narrow(g.dilation_h);
+  a.dilation_w = narrow(g.dilation_w);
+  const ir::Nhwc map{1, g.in_h, g.in_w, 1};
+  if (same) a.pads = ir::even_pads(map, g.kernel_h, g.kernel_w, a);
+  // Any amounts that leave every window a pixel and fit the fields.
+  const auto side = [&](int64_t span) { return narrow(random.pick(0, std::min<int64_t>(span - 1, 15))); };
+  if (random.pick(0, 2) == 0 && g.in_h >= g.span_h() && g.in_w >= g.span_w())
+    a.pads = {side(g.span_h()), side(g.span_h()), side(g.span_w()), side(g.span_w())};
+  const auto [h, w] = ir::conv_axes(map, g.kernel_h, g.kernel_w, a);
   g.out_h = h.out;
   g.out_w = w.out;
   g.pad_top = h.before;

@@ -7,6 +7,7 @@
 
 #include "base/rng.hpp"
 #include "builder.hpp"
+#include "ir/pads.hpp"
 #include "kernels/kernels.hpp"
 
 namespace peraxis::passes {
@@ -35,7 +36,7 @@ Drawn padded_convolution(uint64_t seed) {
   const int32_t padded = add(g, ir::DataType::Int8, {1, h, w, c}, {0.05F}, zero);
   ir::ConvAttributes conv;
   conv.stride_h = conv.stride_w = static_cast<int32_t>(rng.uniform(1, 2));
-  conv.padding = rng.one_in(2) ? ir::Padding::Same : ir::Padding::Valid;
+  const bool even = rng.one_in(2);
   const auto kernel = static_cast<int32_t>(rng.uniform(1, std::min<int64_t>({5, h, w})));
   std::vector<int8_t> weights(static_cast<size_t>(kernel * kernel * c * (depthwise ? 1 : c)));
   for (int8_t& v : weights) v = static_cast<int8_t>(rng.uniform(-127, 127));
@@ -43,8 +44,9 @@ Drawn padded_convolution(uint64_t seed) {
                                   {0.01F, 0.02F, 0.03F, 0.004F});
   g.tensors[static_cast<size_t>(filter)].quant.quantized_dimension = depthwise ? 3 : 0;
   const int32_t bias = constant(g, ir::DataType::Int32, {c}, std::vector<int32_t>{100, -200, 3000, 7});
-  const auto rows = ir::spatial_axis(h, kernel, conv.stride_h, 1, conv.padding);
-  const auto columns = ir::spatial_axis(w, kernel, conv.stride_w, 1, conv.padding);
+  const ir::Nhwc map{1, h, w, c};
+  if (even) conv.pads = ir::even_pads(map, kernel, kernel, conv);
+  const auto [rows, columns] = ir::conv_axes(map, kernel, kernel, conv);
   const int32_t made =
       add(g, ir::DataType::Int8, {1, static_cast<int32_t>(rows.out), static_cast<int32_t>(columns.out), c},
           {0.11F}, 4);

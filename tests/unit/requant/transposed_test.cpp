@@ -38,11 +38,10 @@ ir::Graph transposed(const Shape& s, int64_t z_in, std::mt19937& rng) {
   const auto out = [](int32_t kernel, int32_t stride) { return (int32_t{kSize} - 1) * stride + kernel; };
   g.tensors.push_back(
       transposed_tensor({1, out(s.kernel_h, s.stride_h), out(s.kernel_w, s.stride_w), kKernels}, {0.2F}, 3));
-  g.ops.push_back(
-      {ir::OpKind::TransposeConv,
-       {0, 1, 2},
-       {3},
-       ir::TransposeConvAttributes{ir::Padding::Valid, s.stride_h, s.stride_w, ir::Activation::None, false}});
+  g.ops.push_back({ir::OpKind::TransposeConv,
+                   {0, 1, 2},
+                   {3},
+                   ir::TransposeConvAttributes{{}, s.stride_h, s.stride_w, ir::Activation::None, false}});
   return g;
 }
 

@@ -143,7 +143,6 @@ ir::Graph chain_graph(int32_t convolutions) {
     g.ops.push_back({ir::OpKind::Conv2D, {i, weights, weights + 1}, {i + 1}, ir::ConvAttributes{}});
   }
   ir::PoolAttributes pool;
-  pool.padding = ir::Padding::Valid;
   pool.stride_h = pool.stride_w = pool.filter_h = pool.filter_w = 2;
   g.ops.push_back({ir::OpKind::MaxPool2D, {convolutions}, {convolutions + 1}, pool});
   g.inputs = {0};
