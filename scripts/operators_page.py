@@ -31,7 +31,7 @@ def sentence(text):
 
 
 def convolutions(facts):
-    return [f"- {text}" for text in facts["conditions"]["convolution_refusals"]]
+    return [f"- {r['sentence']}" + (f" (`{r['field']}`)" if r["field"] else "") for r in facts["conditions"]["convolution_refusals"]]
 
 
 def convolution_names(facts):

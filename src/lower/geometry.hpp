@@ -42,9 +42,14 @@ struct Geometry {
 Geometry geometry(const ir::Graph& graph, size_t op);
 
 // Why the operator cannot run on the NPU, as a sentence; empty when nothing in its shape or type forbids it.
-// Each constraint is a predicate and its sentence, in one list (constraints.cpp).
+// The constraints are rows of one list (constraints.cpp).
 std::string npu_refusal(const ir::Graph& graph, size_t op);
-// The sentences of that list in the order they are tried, with N for the operator's own numbers and types.
-std::vector<std::string> npu_refusals();
+// That list in the order in which it is tried.
+struct NpuRefusal {
+  std::string sentence;  // with N for the operator's own numbers and types
+  int64_t limit = 0;     // 0: none
+  std::string field;  // "CNA.WEIGHT_SIZE2.WEIGHT_WIDTH": whose width or measured reach is the limit; or empty
+};
+std::vector<NpuRefusal> npu_refusals();
 
 }  // namespace peraxis::lower

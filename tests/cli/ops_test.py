@@ -32,7 +32,8 @@ class Ops(CliTest):
         self.assertEqual(len(by_name["relu"]["npu"]), 2)  # by arithmetic and by a table
         self.assertEqual(by_name["hard_swish"]["cpu"]["types"], ["float32", "int8", "uint8"])
         self.assertTrue(by_name["conv_2d"]["convolution"])
-        self.assertIn("kernel NxN exceeds 31", facts["conditions"]["convolution_refusals"])
+        self.assertIn({"sentence": "kernel NxN exceeds 31", "limit": 31, "field": "CNA.WEIGHT_SIZE2.WEIGHT_WIDTH"},
+                      facts["conditions"]["convolution_refusals"])
         text = self.succeeds("ops").out.decode()
         for part in ("max_pool_2d", "windows and strides up to 16", "kernel NxN exceeds 31", "float32, int8, uint8"):
             self.assertIn(part, text)

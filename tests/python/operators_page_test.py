@@ -61,19 +61,23 @@ class OperatorsPage(unittest.TestCase):
                     self.assertTrue(way[what], f"{o['name']} has no {what}: fill DeviceOp::text")
 
     def test_sentences_of_the_constraints(self):
-        """One for every entry of kConstraints, with its words; the operator's own numbers are N."""
+        """One for every row of kConstraints, in order; the operator's own numbers are N, and a limit comes from a field
+        of the register table."""
         source = (ROOT / "src" / "lower" / "constraints.cpp").read_text()
         table = source[source.index("kConstraints"):source.index("std::string npu_refusal(")]
-        calls = re.findall(r'(?:fmt::format|std::string)\(\s*((?:"[^"]*"\s*)+)', table)
-        patterns = [re.escape("".join(re.findall(r'"([^"]*)"', call))).replace(r"\{\}", r"(N|\d+)") for call in calls]
-        sentences = self.facts["conditions"]["convolution_refusals"]
-        self.assertEqual(len(sentences), table.count("Constraint{"))
-        for pattern, sentence in zip(patterns, sentences, strict=True):
-            found = re.fullmatch(pattern, sentence)
-            self.assertTrue(found, f"{sentence} is not {pattern}")
-            # 0 and 1 are numbers that npu_refusals() left out of its operator, 9973 one that it did not replace.
-            self.assertFalse({"0", "1", "9973"} & set(found.groups()), sentence)
-        self.assertIn("kernel NxN exceeds 31", sentences)
+        rows = re.findall(r'Constraint\{\s*"([^"]*)"', table)
+        refusals = self.facts["conditions"]["convolution_refusals"]
+        self.assertEqual(len(refusals), len(rows))
+        registers = ROOT / "src" / "target" / "rk3588" / "registers"
+        fields = {".".join(f) for path in registers.glob("*.def")
+                  for f in re.findall(r"PERAXIS_FIELD\((\w+), (\w+), (\w+),", path.read_text())}
+        for row, refusal in zip(rows, refusals, strict=True):
+            wanted = re.sub(r"\{(in|out)?\}", "N", row).replace("{limit}", str(refusal["limit"]))
+            self.assertEqual(refusal["sentence"], wanted)
+            self.assertEqual(refusal["limit"] is None, "{limit}" not in row, row)
+            if refusal["field"]:
+                self.assertIn(refusal["field"], fields)
+        self.assertIn("kernel NxN exceeds 31", [r["sentence"] for r in refusals])
 
 
 if __name__ == "__main__":

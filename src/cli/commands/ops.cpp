@@ -62,7 +62,12 @@ Json operator_facts_json(const OpEntry& entry) {
 }
 
 Json conditions_json() {
-  return {{"convolution_refusals", lower::npu_refusals()}, {"other_operators", lower::map_conditions()}};
+  Json refusals = Json::array();
+  for (const lower::NpuRefusal& refusal : lower::npu_refusals())
+    refusals.push_back({{"sentence", refusal.sentence},
+                        {"limit", refusal.limit > 0 ? Json(refusal.limit) : Json(nullptr)},
+                        {"field", refusal.field.empty() ? Json(nullptr) : Json(refusal.field)}});
+  return {{"convolution_refusals", refusals}, {"other_operators", lower::map_conditions()}};
 }
 
 void print_all() {
@@ -78,7 +83,7 @@ void print_all() {
   std::string text =
       npu.text() + "\nOn the NPU an operator other than a convolution wants data that are there already; " +
       lower::map_conditions() + ".\n\nWhat keeps a convolution off the NPU (N: a number or a type):\n";
-  for (const std::string& sentence : lower::npu_refusals()) text += "  " + sentence + "\n";
+  for (const lower::NpuRefusal& refusal : lower::npu_refusals()) text += "  " + refusal.sentence + "\n";
   print_text(text + "\n" + cpu.text());
 }
 

@@ -98,7 +98,7 @@ TEST(Refusals, TransposedConvolutions) {
   EXPECT_THAT(transposed({1, 7, 7, 32}, {16, 3, 3, 32}, {1, 2, 2, 16}, 2, {6, 7, 6, 7}),
               HasSubstr("drops more than a 3x3 kernel"));
   EXPECT_THAT(transposed({1, 2, 1100, 16}, {8, 2, 2, 16}, {1, 4, 2200, 8}, 2, {}),
-              HasSubstr("a map 2200 wide exceeds 2047"));
+              HasSubstr("a map 2200 wide of a transposed convolution exceeds 2047"));
   // More rows than the input reaches: those hold the bias alone.
   EXPECT_THAT(transposed({1, 4, 4, 16}, {8, 3, 3, 16}, {1, 12, 12, 8}, 2, {0, -3, 0, -3}),
               HasSubstr("hold padding alone"));
