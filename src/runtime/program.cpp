@@ -89,7 +89,10 @@ Status check_room(const exe::Executable& executable, const device::Device& devic
 }  // namespace
 
 Result<ir::Graph> load_graph(const exe::Executable& executable) {
-  ir::Graph graph = PERAXIS_TRY(ir::parse(executable.graph));
+  ir::Graph graph =
+      PERAXIS_TRY_NOTE(ir::parse(executable.graph),
+                       "in an executable made by {}; if that is an earlier build, compile the model again",
+                       executable.compiler);
   for (const exe::Executable::Constant& constant : executable.constants) {
     if (constant.tensor < 0 || constant.tensor >= static_cast<int32_t>(graph.tensors.size()))
       return fail(ErrorCode::InvalidModel, "a constant is for tensor {}, the graph has {}", constant.tensor,
