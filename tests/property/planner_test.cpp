@@ -80,7 +80,7 @@ TEST(Planner, BudgetsHoldAndCost) {
 // says.
 TEST(Planner, MixedPlansKeepTheirCertificates) {
   int mixed = 0;
-  for (uint64_t i = 0; i < kNetworks && !HasFailure(); ++i) {
+  for (uint64_t i = 0; i < kNetworks * 3 / 2 && !HasFailure(); ++i) {
     const Case test = random_network(first_seed(820'000 + i));
     for (const double budget : {0.01, 0.0005, 0.00005}) {
       SCOPED_TRACE(fmt::format("{}\nbudget {}", test.text(), budget));
