@@ -169,6 +169,7 @@ std::string npu_refusal(const ir::Graph& graph, size_t op_index) {
 
 std::vector<NpuRefusal> npu_refusals() {
   std::vector<NpuRefusal> out;
+  out.reserve(kConstraints.size());
   for (const Constraint& constraint : kConstraints)
     out.push_back({filled(constraint.sentence,
                           [&](std::string_view name) {

@@ -56,9 +56,9 @@ inline std::vector<Reach> reach(const PoolTask& t) {
   return {maps(t.input, surfaces, t.in_plane, t.in_width * t.in_height),
           written(maps(t.output, surfaces, t.out_plane, t.out_width * t.out_height))};
 }
+inline constexpr int64_t kPoolWords = 30;
 inline int64_t bytes_moved(const PoolTask& t) {
-  constexpr int64_t kWords = 30;
-  return (t.in_width * t.in_height + t.out_width * t.out_height) * t.channels + kWords * kWordBytes;
+  return (t.in_width * t.in_height + t.out_width * t.out_height) * t.channels + kPoolWords * kWordBytes;
 }
 
 // DPU alone: y = sat8(round((v + w) * out_scale / 2^out_shift) + out_offset) with
